@@ -1,0 +1,1 @@
+"""Pure core: source to path map, receipts to verdicts. No process, GPU, clock or print."""

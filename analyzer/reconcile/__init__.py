@@ -1,0 +1,1 @@
+"""From the receipts of a run to three verdicts; pure functions of an archive."""

@@ -1,0 +1,1 @@
+"""The vocabulary: records that travel between the parts and into JSON."""

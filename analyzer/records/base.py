@@ -1,0 +1,28 @@
+"""Base of all records: frozen, closed, with canonical bytes and a digest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Record(BaseModel):
+    """A frozen record whose JSON form is canonical (sorted keys, no spaces, UTF-8)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def canonical(self) -> bytes:
+        """Canonical JSON bytes: what digests are taken over."""
+        return canonical_json(self.model_dump(mode="json"))
+
+    def digest(self) -> str:
+        """Hex sha256 of the canonical bytes."""
+        return hashlib.sha256(self.canonical()).hexdigest()
+
+
+def canonical_json(value: Any) -> bytes:
+    """Canonical JSON bytes of a plain value; raises ValueError for NaN and infinities."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()

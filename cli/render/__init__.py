@@ -1,0 +1,1 @@
+"""Records to text: terminal tables, Markdown, JSON, SARIF, DOT."""

@@ -1,0 +1,1 @@
+"""Effects: processes, devices, files and the probe that runs inside serving workers."""

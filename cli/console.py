@@ -1,0 +1,83 @@
+"""The only place that prints: reports to stdout, progress, summaries and errors to stderr."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from sgl_graph.analyzer.errors import OutputExists
+
+
+@dataclass
+class _Settings:
+    quiet: bool = False
+    verbose: bool = False
+
+
+_settings = _Settings()
+
+
+def configure(*, quiet: bool = False, verbose: bool = False) -> None:
+    """Set how much is said on stderr; a command calls it first with its -q and -v."""
+    _settings.quiet = quiet
+    _settings.verbose = verbose
+
+
+def stdout() -> Console:
+    """A console on stdout, made at the call so that redirection in tests and pipes is honoured."""
+    return Console(file=sys.stdout, highlight=False, soft_wrap=not sys.stdout.isatty())
+
+
+def stderr() -> Console:
+    """A console on stderr, as for stdout."""
+    return Console(file=sys.stderr, highlight=False, soft_wrap=True)
+
+
+def report(text: str) -> None:
+    """Write a finished report, exactly as given, to stdout."""
+    sys.stdout.write(text if text.endswith("\n") else text + "\n")
+    sys.stdout.flush()
+
+
+def write_report(text: str, output: Path | None, *, force: bool = False) -> None:
+    """Write a report to stdout, or to a file that must not exist yet unless forced.
+
+    Raises:
+        OutputExists: The file exists and force is off.
+    """
+    if output is None:
+        report(text)
+        return
+    if output.exists() and not force:
+        raise OutputExists(f"{output} exists", hint="name another file, or overwrite it with --force")
+    output.write_text(text if text.endswith("\n") else text + "\n", encoding="utf-8")
+    note(f"wrote {output}")
+
+
+def note(text: str) -> None:
+    """A line of progress or summary; silent with -q."""
+    if not _settings.quiet:
+        stderr().print(Text(text))
+
+
+def detail(text: str) -> None:
+    """A line that only -v shows."""
+    if _settings.verbose and not _settings.quiet:
+        stderr().print(Text(text), style="dim")
+
+
+def warn(text: str) -> None:
+    """A line that matters although the command goes on; -q does not hide it."""
+    stderr().print(Text.assemble(("warning: ", "yellow"), text))
+
+
+def error(text: str, *, hint: str | None = None) -> None:
+    """The one message of a command that could not do its work, and the remedy."""
+    out = stderr()
+    out.print(Text.assemble(("error: ", "bold red"), text))
+    if hint:
+        out.print(Text.assemble(("hint: ", "bold"), hint))

@@ -1,0 +1,73 @@
+"""Exit codes, and the one wrapper that turns any outcome of a command into one of them."""
+
+from __future__ import annotations
+
+import tempfile
+import traceback
+from collections.abc import Callable
+from enum import IntEnum
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from sgl_graph.analyzer.errors import SglGraphError
+from sgl_graph.cli import console
+
+
+class ExitCode(IntEnum):
+    """The documented exit codes; `FINDING` means a finding or a FAIL and nothing else."""
+
+    DONE = 0
+    FINDING = 1
+    USAGE = 2
+    UNDECIDED = 3
+    HOST = 4
+    ARCHIVE = 5
+    BUG = 70
+    INTERRUPTED = 130
+
+
+def guarded(call: Callable[[], object]) -> int:
+    """Run a command and return its exit code; no exception but SystemExit's own code leaves it.
+
+    Args:
+        call: The command; it returns normally, or raises SystemExit with a documented code.
+    """
+    try:
+        call()
+    except SystemExit as stop:
+        return _code_of(stop)
+    except SglGraphError as error:
+        console.error(error.message, hint=error.hint)
+        return int(error.exit_code)
+    except KeyboardInterrupt:
+        console.error("interrupted")
+        return int(ExitCode.INTERRUPTED)
+    except BrokenPipeError:
+        # The reader of the report went away: nothing failed, and code 1 would claim a finding.
+        return int(ExitCode.DONE)
+    except Exception as error:
+        console.error(
+            f"this is a bug in sgl-graph: {type(error).__name__}: {error}",
+            hint=f"the traceback is in {_crash_report()}",
+        )
+        return int(ExitCode.BUG)
+    return int(ExitCode.DONE)
+
+
+def _code_of(stop: SystemExit) -> int:
+    if stop.code is None:
+        return int(ExitCode.DONE)
+    return stop.code if isinstance(stop.code, int) else int(ExitCode.USAGE)
+
+
+def _crash_report() -> Path | str:
+    try:
+        release = version("sgl-graph")
+    except PackageNotFoundError:
+        release = "unknown"
+    try:
+        with tempfile.NamedTemporaryFile("w", prefix="sgl-graph-", suffix=".txt", delete=False) as file:
+            file.write(f"sgl-graph {release}\n{traceback.format_exc()}")
+        return Path(file.name)
+    except OSError:
+        return "nowhere (the temporary folder is not writable)"

@@ -8,7 +8,6 @@ import sys
 from typing import Annotated
 
 import typer
-
 from sgl_graph.cli.exits import guarded
 
 # The order of `--help`. A module exposes `register(app)`, stays light at import and

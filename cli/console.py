@@ -8,7 +8,6 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
-
 from sgl_graph.analyzer.errors import OutputExists
 
 

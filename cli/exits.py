@@ -45,7 +45,7 @@ def guarded(call: Callable[[], object]) -> int:
     except BrokenPipeError:
         # The reader of the report went away: nothing failed, and code 1 would claim a finding.
         return int(ExitCode.DONE)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - the outermost net: anything else would be a traceback and code 1
         console.error(
             f"this is a bug in sgl-graph: {type(error).__name__}: {error}",
             hint=f"the traceback is in {_crash_report()}",

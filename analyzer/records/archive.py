@@ -1,0 +1,42 @@
+"""The manifest of an archive: identities and the digest of every file, written last."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Literal
+
+from pydantic import Field
+from sgl_graph.analyzer.records.base import Record
+
+SCHEMA = "sgl-graph.manifest/1"
+MANIFEST, PLAN, MAP, OBSERVED_MAP = "manifest.json", "plan.json", "map.json", "map.observed.json"
+LEDGER, REPORT, RECEIPTS = "ledger.json", "report.md", "receipts"
+
+_UNSAFE = re.compile(r"(^/|(^|/)\.\.?(/|$)|\\|//|\x00|/$|^$)")
+
+
+def is_safe_name(name: str) -> bool:
+    """Whether a file name of a manifest stays inside the folder, in one spelling only."""
+    return _UNSAFE.search(name) is None
+
+
+class FileEntry(Record):
+    """One file as it was when the manifest was written."""
+
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    size: int = Field(ge=0)
+
+
+class Manifest(Record):
+    """`manifest.json`: its own sha256, kept elsewhere, binds the whole archive."""
+
+    schema_: str = Field(default=SCHEMA, alias="schema")
+    run_id: str
+    #: partial = the run was interrupted or a step failed; what is there is still what happened.
+    state: Literal["complete", "partial"]
+    reason: str = ""
+    identities: dict[str, Any] = {}
+    plan_digest: str | None = None
+    files: dict[str, FileEntry]
+
+    model_config = {"populate_by_name": True, "serialize_by_alias": True}

@@ -1,0 +1,93 @@
+"""What one launch answered to one request set: `<launch>/<set>.outputs.json`, arrays and their digests."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from typing import Any, Literal
+
+from pydantic import Field
+from sgl_graph.analyzer.records.base import Record, canonical_json
+
+SCHEMA = "sgl-graph.outputs/1"
+
+#: A number, or "NaN", "Infinity", "-Infinity" (JSON has no such numbers), or null where the server gave none.
+Number = float | Literal["NaN", "Infinity", "-Infinity"] | None
+
+
+class RequestOutput(Record):
+    """One answer: token ids, the log-probability of each, and the best alternatives at each position."""
+
+    index: int = Field(ge=0)
+    output_ids: list[int]
+    logprobs: list[Number]
+    #: Per position, the best tokens as [token id, log-probability]; empty when the server gave none.
+    top: list[list[tuple[int, Number]]] = []
+    digest: str
+
+    def verified(self) -> bool:
+        """Whether the digest is that of the arrays as they stand."""
+        return self.digest == answer_digest(self.output_ids, self.logprobs, self.top)
+
+
+class ObservedBatches(Record):
+    """Batch sizes that the server itself reported while the set ran; empty lists mean that it reported none."""
+
+    decode: list[int] = []
+    prefill: list[int] = []
+    source: str = "unknown"
+
+
+class OutputSet(Record):
+    """Answers of one launch to one request set, with the window in which it was sent."""
+
+    schema_: str = Field(default=SCHEMA, alias="schema")
+    launch: str
+    set: str
+    #: CLOCK_MONOTONIC nanoseconds: nothing else was sent between them, and the server was idle at both ends.
+    began: int
+    ended: int
+    seconds: float
+    batches: ObservedBatches = ObservedBatches()
+    requests: list[RequestOutput]
+    digest: str
+
+    model_config = {"populate_by_name": True, "serialize_by_alias": True}
+
+    def problems(self) -> list[str]:
+        """Digests that do not hold, in words; empty when all do."""
+        found = [f"request {r.index}: its arrays contradict their digest" for r in self.requests if not r.verified()]
+        if self.digest != set_digest(self.requests):
+            found.append("the answers contradict the digest of the set")
+        return found
+
+
+def number(value: Any) -> Number:
+    """A JSON-safe number; None for what is not a number."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    return float(value)
+
+
+def answer_digest(ids: list[int], logprobs: list[Number], top: list[list[tuple[int, Number]]]) -> str:
+    """Digest of the arrays of one answer."""
+    body = {"logprobs": logprobs, "output_ids": ids, "top": [[list(pair) for pair in row] for row in top]}
+    return hashlib.sha256(canonical_json(body)).hexdigest()
+
+
+def set_digest(requests: list[RequestOutput]) -> str:
+    """Digest over the answers of a set, in order."""
+    return hashlib.sha256(canonical_json([[r.index, r.digest] for r in requests])).hexdigest()
+
+
+def request_output(
+    index: int, ids: list[int], logprobs: list[Number], top: list[list[tuple[int, Number]]]
+) -> RequestOutput:
+    """An answer with its digest."""
+    return RequestOutput(
+        index=index, output_ids=ids, logprobs=logprobs, top=top, digest=answer_digest(ids, logprobs, top)
+    )

@@ -22,12 +22,18 @@ BOUNDARIES = (
     "A PASS holds only for the recorded configuration and the traffic that was sent.",
     "INCONCLUSIVE, INCOMPLETE, NOT-RUN and NOT-RECOMPUTED are not PASS and never become one.",
     "The control (eager under another batch composition) is a diagnostic heuristic, not proof of numerical correctness.",
-    "The lifetime verdict does not reach device-side pointer tables, memory outside the PyTorch caching allocator, "
-    "metadata that stays allocated but is no longer refreshed, or traffic that was not sent.",
-    "A successful exit is not evidence that every verdict passed; only the ledger is, and `--recompute` exits 0 "
-    "whatever its verdicts.",
-    "This tool changes no dependency, downloads no model, acquires or releases no machine, publishes nothing, starts "
-    "no CI, and never runs more than the confirmed plan.",
+    (
+        "The lifetime verdict does not reach device-side pointer tables, memory outside the PyTorch caching allocator, "
+        "metadata that stays allocated but is no longer refreshed, or traffic that was not sent."
+    ),
+    (
+        "A successful exit is not evidence that every verdict passed; only the ledger is, and `--recompute` exits 0 "
+        "whatever its verdicts."
+    ),
+    (
+        "This tool changes no dependency, downloads no model, acquires or releases no machine, publishes nothing, "
+        "starts no CI, and never runs more than the confirmed plan."
+    ),
 )
 
 

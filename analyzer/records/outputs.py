@@ -23,11 +23,11 @@ class RequestOutput(Record):
     logprobs: list[Number]
     #: Per position, the best tokens as [token id, log-probability]; empty when the server gave none.
     top: list[list[tuple[int, Number]]] = []
-    digest: str
+    sha256: str
 
     def verified(self) -> bool:
         """Whether the digest is that of the arrays as they stand."""
-        return self.digest == answer_digest(self.output_ids, self.logprobs, self.top)
+        return self.sha256 == answer_digest(self.output_ids, self.logprobs, self.top)
 
 
 class ObservedBatches(Record):
@@ -50,14 +50,14 @@ class OutputSet(Record):
     seconds: float
     batches: ObservedBatches = ObservedBatches()
     requests: list[RequestOutput]
-    digest: str
+    sha256: str
 
     model_config = {"populate_by_name": True, "serialize_by_alias": True}
 
     def problems(self) -> list[str]:
         """Digests that do not hold, in words; empty when all do."""
         found = [f"request {r.index}: its arrays contradict their digest" for r in self.requests if not r.verified()]
-        if self.digest != set_digest(self.requests):
+        if self.sha256 != set_digest(self.requests):
             found.append("the answers contradict the digest of the set")
         return found
 
@@ -81,7 +81,7 @@ def answer_digest(ids: list[int], logprobs: list[Number], top: list[list[tuple[i
 
 def set_digest(requests: list[RequestOutput]) -> str:
     """Digest over the answers of a set, in order."""
-    return hashlib.sha256(canonical_json([[r.index, r.digest] for r in requests])).hexdigest()
+    return hashlib.sha256(canonical_json([[r.index, r.sha256] for r in requests])).hexdigest()
 
 
 def request_output(
@@ -89,5 +89,5 @@ def request_output(
 ) -> RequestOutput:
     """An answer with its digest."""
     return RequestOutput(
-        index=index, output_ids=ids, logprobs=logprobs, top=top, digest=answer_digest(ids, logprobs, top)
+        index=index, output_ids=ids, logprobs=logprobs, top=top, sha256=answer_digest(ids, logprobs, top)
     )

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import libcst as cst
-
 from sgl_graph.analyzer.static import facts as f
 from sgl_graph.analyzer.static.positions import Lines, StatementLines
 
@@ -36,7 +35,7 @@ def extract(source: bytes) -> f.ModuleFacts:
         return f.failed(f"cannot be decoded: {error}")
     except RecursionError:
         return f.failed("nested too deeply for the parser")
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - whatever a parser does to a bad file is the file's record
         return f.failed(f"parser failed: {type(error).__name__}: {error}")
     try:
         return _Lowering(Lines.of(source, tree)).module(tree)
@@ -257,7 +256,8 @@ class _Lowering:
         body = self._suite(node.body, _children(tree, "body"))
         trees = list(getattr(tree, "handlers", ())) if tree is not None else []
         handlers = []
-        for position, handler in enumerate(node.handlers):
+        handler_nodes: Sequence[cst.ExceptHandler | cst.ExceptStarHandler] = node.handlers
+        for position, handler in enumerate(handler_nodes):
             own = trees[position] if position < len(trees) else None
             self._at = self._lines.enter(handler, own)
             at = self._at.line
@@ -291,7 +291,7 @@ class _Lowering:
         if isinstance(node, cst.MatchClass):
             return ["isinstance", self._expr(node.cls)]
         if isinstance(node, cst.MatchOr):
-            return ["or", [self._pattern(item.pattern) for item in node.elements]]
+            return ["or", [self._pattern(item.pattern) for item in node.patterns]]
         if isinstance(node, cst.MatchAs):
             if node.name is not None:
                 self._bind(node.name.value)

@@ -1,0 +1,136 @@
+"""What linking yields: the call graph of one configuration, every call with its targets and guards, and class knowledge.
+
+`link.py` builds it; `sites.py`, `classify.py`, `paths.py` and the reports read it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import networkx as nx
+from sgl_graph.analyzer.static.facts import ClassFacts, Expression, FunctionFacts
+from sgl_graph.analyzer.static.project import Module, Project
+
+
+class Known(StrEnum):
+    """How an edge of the call graph is known, strongest first."""
+
+    DIRECT = "direct"
+    TYPE = "type"
+    OVERRIDE = "override"
+    REGISTRY = "registry"
+    NAME_ONLY = "name-only"
+
+
+class Truth(StrEnum):
+    """Three-valued logic."""
+
+    TRUE = "true"
+    FALSE = "false"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A condition that must hold for a statement to execute.
+
+    Attributes:
+        text: source-like text of the condition, as needed: `not (x)` when the statement stands in the other branch.
+        value: whether this configuration satisfies it.
+        depends: configuration names (fields, environment variables) that the unknown rests on.
+    """
+
+    text: str
+    file: str
+    line: int
+    value: Truth
+    depends: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call expression (or `with` item) of an analysed function, with all that it may call.
+
+    Attributes:
+        caller: qualified name of the enclosing function, `module:<module>` for module level.
+        text: source-like text of the callee, `self.backend.replay`.
+        targets: qualified names of functions in the checkout.
+        constructs: qualified names of classes in the checkout that the call instantiates.
+        externals: access paths outside the checkout in normal form: `torch.cuda.CUDAGraph` (called),
+            `torch.cuda.CUDAGraph().replay` (a method of what such a call returns), `torch.get_device_module().graph`.
+        receivers: qualified names of the classes (or external access paths) that the receiver may be an instance of.
+        entered: the call's value is entered as a context manager (a `with` item).
+        guards: enclosing conditions, outermost first.
+        active: False when a guard is known false under this configuration.
+    """
+
+    caller: str
+    module: str
+    file: str
+    line: int
+    text: str
+    expression: Expression
+    targets: frozenset[str]
+    constructs: frozenset[str]
+    externals: frozenset[str]
+    receivers: frozenset[str]
+    known: Known
+    entered: bool
+    guards: tuple[Guard, ...]
+    active: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A function of the checkout: where it stands and what it is."""
+
+    qualname: str
+    module: Module
+    facts: FunctionFacts
+    index: int
+    owner: str | None
+    #: Qualified name of the class whose body holds it, if any.
+
+
+@dataclass(slots=True)
+class ClassInfo:
+    """A class of the checkout with what the hierarchy says of it.
+
+    Attributes:
+        mro: qualified names, itself first; external bases appear as access paths (`torch.nn.Module`).
+        methods: name to qualified name of the function, own body only.
+        attributes: attribute name to access paths or qualified class names that it may hold (instances), as inferred.
+    """
+
+    qualname: str
+    module: Module
+    facts: ClassFacts
+    mro: tuple[str, ...]
+    methods: dict[str, str]
+    attributes: dict[str, frozenset[str]] = field(default_factory=dict)
+    subclasses: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True)
+class Linked:
+    """The result of linking one configuration.
+
+    Attributes:
+        graph: nodes are qualified names of functions (`module:Class.method`, `module:<module>`); edges carry
+            `file`, `line`, `guards` (tuple of Guard), `known` (Known).
+        reached: functions that execute under this configuration when started at the entry points, over edges whose
+            guards are not known false; value True when only guards known true and edges other than name-only lead there.
+        calls: by caller; functions in `reached` and all others of modules that may hold graph primitives.
+        problems: file to reason, for files that could not be read.
+    """
+
+    project: Project
+    graph: nx.MultiDiGraph[str]
+    entries: dict[str, str]
+    reached: dict[str, Truth]
+    calls: dict[str, list[Call]]
+    definitions: dict[str, Definition]
+    classes: dict[str, ClassInfo]
+    problems: dict[str, str]
+    functions_total: int

@@ -1,0 +1,126 @@
+"""A checkout as modules: dotted names, files, facts on demand, and the symbols that a module binds at its top level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from sgl_graph.analyzer.static.facts import ClassFacts, Expression, FunctionFacts, ModuleFacts, Statement, statements
+from sgl_graph.analyzer.static.sources import Sources
+
+
+@dataclass(slots=True)
+class Module:
+    """One module of the checkout.
+
+    Attributes:
+        name: dotted name, `sglang.srt.server_args`.
+        path: file relative to the folder that holds the top-level package.
+        package: whether the file is an `__init__.py`.
+    """
+
+    name: str
+    path: str
+    package: bool
+    facts: ModuleFacts
+    _bodies: dict[int, list[Statement]] = field(default_factory=dict, repr=False)
+
+    def function_body(self, index: int) -> list[Statement]:
+        """Statements of the function with this index, decoded once."""
+        body = self._bodies.get(index)
+        if body is None:
+            body = self._bodies[index] = statements(self.facts.functions[index])
+        return body
+
+    def qualified(self, item: FunctionFacts | ClassFacts) -> str:
+        """`package.module:Class.method` of a definition."""
+        return f"{self.name}:{item.qualname}"
+
+    def absolute(self, module: str, level: int) -> str:
+        """The dotted name that a `from` import of this module means."""
+        if level == 0:
+            return module
+        parts = self.name.split(".")
+        keep = len(parts) - level + (1 if self.package else 0)
+        base = parts[: max(keep, 0)]
+        return ".".join([*base, module] if module else base)
+
+
+class Project:
+    """All modules of one checkout, loaded on demand."""
+
+    def __init__(self, sources: Sources) -> None:
+        self.sources = sources
+        self._files: dict[str, tuple[str, bool]] = {}
+        self._packages: set[str] = set()
+        for path in sources.paths():
+            name, package = module_name(path)
+            known = self._files.get(name)
+            # A package and a module of one name: Python prefers the package.
+            if known is None or package:
+                self._files[name] = (path, package)
+            parts = name.split(".")
+            self._packages.update(".".join(parts[:n]) for n in range(1, len(parts) + (1 if package else 0)))
+        self._loaded: dict[str, Module] = {}
+
+    def has_module(self, name: str) -> bool:
+        """Whether a file stands for this dotted name."""
+        return name in self._files
+
+    def is_package(self, name: str) -> bool:
+        """Whether the name is a package, namespace packages without `__init__.py` included."""
+        return name in self._packages
+
+    def path_of(self, name: str) -> str | None:
+        """The file of a module, or None."""
+        entry = self._files.get(name)
+        return entry[0] if entry else None
+
+    def names(self) -> Iterator[str]:
+        """All dotted module names."""
+        return iter(self._files)
+
+    def submodules(self, package: str) -> list[str]:
+        """Direct submodules and subpackages of a package, sorted."""
+        prefix = package + "."
+        found = {prefix + name[len(prefix) :].split(".")[0] for name in self._files if name.startswith(prefix)}
+        return sorted(found)
+
+    def module(self, name: str) -> Module | None:
+        """Load a module; None when the checkout has no such file."""
+        module = self._loaded.get(name)
+        if module is None:
+            entry = self._files.get(name)
+            if entry is None:
+                return None
+            path, package = entry
+            module = self._loaded[name] = Module(name, path, package, self.sources.facts(path))
+        return module
+
+    def loaded(self) -> list[Module]:
+        """Modules loaded so far, in order of name."""
+        return [self._loaded[name] for name in sorted(self._loaded)]
+
+    def prefetch(self, names: Iterable[str]) -> None:
+        """Begin to parse modules that will be wanted."""
+        self.sources.prefetch([self._files[name][0] for name in names if name in self._files])
+
+
+def module_name(path: str) -> tuple[str, bool]:
+    """Dotted name of a file and whether it is a package's `__init__`."""
+    parts = path.removesuffix(".py").split("/")
+    if parts[-1] == "__init__":
+        return ".".join(parts[:-1]), True
+    return ".".join(parts), False
+
+
+def dotted_text(expression: Expression | None) -> str | None:
+    """`a.b.c` of a name or attribute chain, else None."""
+    if expression is None:
+        return None
+    if expression[0] == "n":
+        return str(expression[1])
+    if expression[0] == "a":
+        base = dotted_text(expression[1])
+        return f"{base}.{expression[2]}" if base is not None else None
+    return None

@@ -1,0 +1,239 @@
+"""A serving checkout on disk: found, listed, hashed and turned into facts, never imported or executed."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import multiprocessing
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from sgl_graph.analyzer.errors import CheckoutNotFound
+from sgl_graph.analyzer.static import facts as f
+from sgl_graph.analyzer.static.lower import extract
+from sgl_graph.runtime.fact_store import FactStore
+
+#: A source file beyond this is generated data, not code that anybody maintains; it is recorded, not parsed.
+LARGEST_FILE = 4 << 20
+_PACKAGE = "sglang"
+_SKIPPED_FOLDERS = {"__pycache__", "node_modules"}
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where the serving package lies.
+
+    Attributes:
+        root: the folder the user named, or that holds the installed package.
+        base: the folder that holds `sglang/`; paths in reports are relative to it.
+        layout: `repository`, `folder` or `installed`.
+    """
+
+    root: Path
+    base: Path
+    layout: str
+
+
+def locate(checkout: Path | None) -> Location:
+    """Find the serving package.
+
+    Raises:
+        CheckoutNotFound: the folder does not exist, is no folder, or holds no `sglang` package.
+    """
+    if checkout is None:
+        return _installed()
+    if not checkout.exists():
+        raise CheckoutNotFound(f"{checkout}: no such folder", hint="give --checkout an SGLang repository")
+    if not checkout.is_dir():
+        raise CheckoutNotFound(f"{checkout}: not a folder", hint="give --checkout an SGLang repository, not a file")
+    for base, layout in ((checkout / "python", "repository"), (checkout, "folder")):
+        if (base / _PACKAGE / "srt").is_dir():
+            return Location(checkout.resolve(), base.resolve(), layout)
+    if checkout.name == _PACKAGE and (checkout / "srt").is_dir():
+        return Location(checkout.resolve(), checkout.resolve().parent, "folder")
+    raise CheckoutNotFound(
+        f"{checkout}: holds neither python/sglang/srt nor sglang/srt",
+        hint="--checkout takes an SGLang repository, or a folder that holds the sglang package",
+    )
+
+
+def _installed() -> Location:
+    try:
+        spec = importlib.util.find_spec(_PACKAGE)  # finds a top-level package without importing it
+    except (ImportError, ValueError):
+        spec = None
+    for place in (spec.submodule_search_locations or []) if spec else []:
+        if (Path(place) / "srt").is_dir():
+            base = Path(place).resolve().parent
+            return Location(base, base, "installed")
+    raise CheckoutNotFound("sglang is not installed in this environment", hint="name a checkout with --checkout DIR")
+
+
+@dataclass(slots=True)
+class Reading:
+    """Counts of one run's reading, for `stats`."""
+
+    parsed: int = 0
+    cached: int = 0
+    bytes_parsed: int = 0
+
+
+class CheckoutSources:
+    """`Sources` of a folder: files hashed on first use, facts from the store or from a pool of parsers."""
+
+    def __init__(
+        self,
+        base: Path,
+        store: FactStore,
+        *,
+        jobs: int = 2,
+        folders: Iterable[str] = (_PACKAGE,),
+        excluded: Iterable[str] = (),
+        on_parse: Callable[[str], None] | None = None,
+    ) -> None:
+        self._base = base
+        self._store = store
+        self._jobs = max(1, jobs)
+        self._on_parse = on_parse
+        self._paths = sorted(_walk(base, tuple(folders), frozenset(excluded)))
+        self._bytes: dict[str, bytes] = {}
+        self._problems: dict[str, str] = {}
+        self._digests: dict[str, str] = {}
+        self._facts: dict[str, bytes] = {}
+        self._pending: dict[str, Future[bytes]] = {}
+        self._pool: ProcessPoolExecutor | None = None
+        self._fresh: list[tuple[str, bytes]] = []
+        self.reading = Reading()
+
+    def paths(self) -> list[str]:
+        return self._paths
+
+    def text(self, path: str) -> bytes:
+        data = self._bytes.get(path)
+        if data is None:
+            data = self._bytes[path] = self._read(path)
+        return data
+
+    def forget_text(self) -> None:
+        """Drop the bytes held for the textual index; digests stay."""
+        self._bytes.clear()
+
+    def digest(self, path: str) -> str:
+        known = self._digests.get(path)
+        if known is None:
+            data = self._read(path) if path not in self._bytes else self._bytes[path]
+            known = self._digests[path] = hashlib.sha256(data).hexdigest()
+        return known
+
+    def facts(self, path: str) -> f.ModuleFacts:
+        digest = self.digest(path)
+        problem = self._problems.get(path)
+        if problem is not None:
+            return f.failed(problem)
+        encoded = self._facts.pop(path, None)
+        if encoded is None and path in self._pending:
+            encoded = self._pending.pop(path).result()
+            self._keep(digest, encoded)
+        if encoded is None:
+            encoded = self._store.load([digest]).get(digest)
+            if encoded is not None:
+                self.reading.cached += 1
+        if encoded is None:
+            encoded = self._parse_now(path, digest)
+        return f.decode_module(encoded)
+
+    def prefetch(self, paths: Iterable[str]) -> None:
+        wanted = [p for p in dict.fromkeys(paths) if p not in self._facts and p not in self._pending]
+        digests = {path: self.digest(path) for path in wanted}
+        stored = self._store.load(digests.values())
+        for path, digest in digests.items():
+            if path in self._problems:
+                continue
+            encoded = stored.get(digest)
+            if encoded is not None:
+                self._facts[path] = encoded
+                self.reading.cached += 1
+            elif self._jobs > 1:
+                self._submit(path)
+
+    def close(self) -> None:
+        """Stop the parsers and write what they found."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            self._pool = None
+        self._flush()
+
+    def _submit(self, path: str) -> None:
+        if self._pool is None:
+            context = multiprocessing.get_context("forkserver")
+            self._pool = ProcessPoolExecutor(self._jobs, mp_context=context)
+        data = self._read(path)
+        self.reading.parsed += 1
+        self.reading.bytes_parsed += len(data)
+        self._pending[path] = self._pool.submit(_extract_encoded, data)
+
+    def _parse_now(self, path: str, digest: str) -> bytes:
+        data = self._read(path)
+        self.reading.parsed += 1
+        self.reading.bytes_parsed += len(data)
+        if self._on_parse is not None:
+            self._on_parse(path)
+        encoded = _extract_encoded(data)
+        self._keep(digest, encoded)
+        return encoded
+
+    def _keep(self, digest: str, encoded: bytes) -> None:
+        self._fresh.append((digest, encoded))
+        if len(self._fresh) >= 100:
+            self._flush()
+
+    def _flush(self) -> None:
+        self._store.save(self._fresh)
+        self._fresh.clear()
+
+    def _read(self, path: str) -> bytes:
+        full = self._base / path
+        try:
+            size = full.stat().st_size
+            if size > LARGEST_FILE:
+                self._problems[path] = f"{size} bytes: larger than {LARGEST_FILE}, not parsed"
+                return b""
+            return full.read_bytes()
+        except OSError as error:
+            self._problems[path] = f"cannot be read: {error.strerror}"
+            return b""
+
+
+def _extract_encoded(data: bytes) -> bytes:
+    return f.encode_module(extract(data))
+
+
+def _walk(base: Path, folders: tuple[str, ...], excluded: frozenset[str]) -> Iterable[str]:
+    seen: set[tuple[int, int]] = set()
+    stack = [str(base / folder) for folder in folders]
+    prefix = len(str(base)) + 1
+    while stack:
+        folder = stack.pop()
+        try:
+            status = os.stat(folder)
+            entries = list(os.scandir(folder))
+        except OSError:
+            continue
+        identity = (status.st_dev, status.st_ino)
+        if identity in seen:  # a symbolic link back to a folder already walked
+            continue
+        seen.add(identity)
+        for entry in entries:
+            name = entry.path[prefix:]
+            if name in excluded or entry.name in _SKIPPED_FOLDERS:
+                continue
+            try:
+                if entry.is_dir():
+                    stack.append(entry.path)
+                elif entry.name.endswith(".py"):
+                    yield name
+            except OSError:
+                continue

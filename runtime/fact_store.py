@@ -1,0 +1,80 @@
+"""Facts on disk: one sqlite file in the user's cache folder, keyed by content, versioned by the extractor's own source."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import sqlite3
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import platformdirs
+
+_EXTRACTOR_MODULES = ("facts", "lower", "positions")
+
+
+@functools.cache
+def extractor_digest() -> str:
+    """Digest over the extractor's source and libcst's version: facts of another extractor are never read."""
+    from importlib.metadata import version
+    from importlib.util import find_spec
+
+    digest = hashlib.sha256(version("libcst").encode())
+    for name in _EXTRACTOR_MODULES:
+        spec = find_spec(f"sgl_graph.analyzer.static.{name}")
+        assert spec is not None and spec.origin is not None
+        digest.update(Path(spec.origin).read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def default_folder() -> Path:
+    """The user's cache folder for this tool."""
+    return Path(platformdirs.user_cache_dir("sgl-graph"))
+
+
+class FactStore:
+    """Content digest to encoded facts. A store that cannot be opened or read acts as an empty one."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._connection: sqlite3.Connection | None = None
+        if folder is None:
+            return
+        with contextlib.suppress(OSError, sqlite3.Error):
+            folder.mkdir(parents=True, exist_ok=True)
+            connection = sqlite3.connect(folder / f"facts-{extractor_digest()}.sqlite", timeout=10)
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=NORMAL")
+            connection.execute("CREATE TABLE IF NOT EXISTS facts (digest TEXT PRIMARY KEY, data BLOB) WITHOUT ROWID")
+            connection.execute("CREATE TABLE IF NOT EXISTS maps (digest TEXT PRIMARY KEY, used INTEGER, data BLOB)")
+            self._connection = connection
+
+    def load(self, digests: Iterable[str]) -> dict[str, bytes]:
+        """Encoded facts of those digests that are stored."""
+        if self._connection is None:
+            return {}
+        found: dict[str, bytes] = {}
+        with contextlib.suppress(sqlite3.Error):
+            for chunk in _chunks(list(digests), 500):
+                marks = ",".join("?" * len(chunk))
+                query = f"SELECT digest, data FROM facts WHERE digest IN ({marks})"
+                found.update(self._connection.execute(query, chunk).fetchall())
+        return found
+
+    def save(self, items: Iterable[tuple[str, bytes]]) -> None:
+        """Store encoded facts; another run storing the same is no conflict."""
+        if self._connection is None:
+            return
+        with contextlib.suppress(sqlite3.Error), self._connection:
+            self._connection.executemany("INSERT OR IGNORE INTO facts VALUES (?, ?)", items)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def _chunks(items: list[str], size: int) -> Iterator[list[str]]:
+    for start in range(0, len(items), size):
+        yield items[start : start + size]

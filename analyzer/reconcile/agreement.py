@@ -1,0 +1,74 @@
+"""Agreement: did the instrumented server answer as the ordinary one did? Stands beside the verdicts, moves none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sgl_graph.analyzer.reconcile.comparison import compare
+from sgl_graph.analyzer.records.ledger import Agreement, Finding, LaunchOutcome
+from sgl_graph.analyzer.records.outputs import OutputSet
+from sgl_graph.analyzer.records.plan import Plan
+
+NEXT_STEP = (
+    "repeat with --repeat-reference to see whether the server agrees with itself; when it does, watching changed the "
+    "timing or the memory: compare the two server logs at the first request that differs"
+)
+
+
+def agreement(
+    plan: Plan,
+    answers: Mapping[str, Mapping[str, OutputSet]],
+    launches: Mapping[str, LaunchOutcome],
+    *,
+    recorded: Agreement | None = None,
+) -> tuple[Agreement, list[Finding]]:
+    """Compare instrumented with ordinary answers.
+
+    Args:
+        plan: The declared kind and sets.
+        answers: Answers by launch, then by set.
+        launches: What became of each launch.
+        recorded: The claim of an archive, when one is recomputed: a contradiction rejects it.
+    """
+    for name in ("ordinary", "instrumented"):
+        if name in plan.skipped:
+            return Agreement(status="unavailable", reason=f"{name} skipped"), []
+        outcome = launches.get(name)
+        if outcome is None or outcome.state != "ran":
+            why = outcome.reason if outcome else "not launched"
+            return Agreement(status="unavailable", reason=f"{name} did not finish: {why}"), []
+    main = [s for s in plan.request_sets if s.purpose == "main"]
+    result = compare(answers.get("ordinary", {}), answers.get("instrumented", {}), main, plan.tolerance)
+    if not result.complete:
+        broken = any("digest" in problem for problem in result.problems)
+        status = Agreement.model_validate(
+            {
+                "status": "rejected" if broken else "unavailable",
+                "reason": "; ".join(result.problems[:2]) or "no answers",
+            }
+        )
+        return status, []
+    size = f"{result.tokens} tokens of {result.requests} requests"
+    differs = bool(result.differences)
+    reason = f"first difference: {result.differences[0].text()}" if differs else f"{size} agree"
+    value = "differs" if differs else "agrees"
+    if recorded is not None and recorded.value in ("agrees", "differs") and recorded.value != value:
+        return Agreement.model_validate(
+            {
+                "status": "rejected",
+                "value": value,
+                "reason": f"recorded as {recorded.value}, but recomputed it {value}; {reason}",
+            }
+        ), []
+    findings = []
+    if differs:
+        findings = [
+            Finding(
+                code="SGG303",
+                severity="hazard",
+                label=", ".join(plan.set_named(result.differences[0].set).labels) or "unknown",
+                text=f"the instrumented server answered differently: {result.differences[0].text()}",
+                next_step=NEXT_STEP,
+            )
+        ]
+    return Agreement.model_validate({"status": "newly recomputed", "value": value, "reason": reason}), findings

@@ -75,6 +75,8 @@ class Requirements(Record):
     labels: list[str] = []
     provenance: Provenance = "none"
     map_digest: str | None = None
+    #: The role of the workers that must replay a label, where the map names it; else the scheduler's.
+    roles: dict[str, str] = {}
 
 
 class PlannedDevice(Record):

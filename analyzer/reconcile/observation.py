@@ -1,0 +1,185 @@
+"""One pass over one worker's receipts: what it captured, what it replayed inside the windows of the traffic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sgl_graph.analyzer.records import receipts as r
+
+
+@dataclass(frozen=True)
+class Window:
+    """A request set as the clock saw it: the server was idle at both ends."""
+
+    set: str
+    began: int
+    ended: int
+
+
+@dataclass(frozen=True)
+class SeenCapture:
+    """A captured graph, without its references."""
+
+    graph: r.Id
+    label: str | None
+    path: str | None
+    pool: r.Pool
+    site: str | None
+    complete: bool
+    unread: int
+    chain: int
+    key: str = "unknown"
+
+
+@dataclass
+class WorkerObservation:
+    """What one worker's receipts say, for coverage and drift."""
+
+    id: str
+    role: str = "unknown"
+    rank: dict[str, Any] | None = None
+    launch: str | None = None
+    run: str | None = None
+    root: str | None = None
+    version: str | None = None
+    modules: dict[str, str] = field(default_factory=dict)
+    tool: str | None = None
+    inspector: str | None = None
+    captures: list[SeenCapture] = field(default_factory=list)
+    replays: int = 0
+    footer: str | None = None
+    #: Why these receipts are not whole.
+    problems: list[str] = field(default_factory=list)
+    #: Replays per graph inside the windows, and in each set's own window.
+    in_windows: dict[r.Id, int] = field(default_factory=dict)
+    by_set: dict[str, dict[r.Id, int]] = field(default_factory=dict)
+    #: Graphs with replays that a window cuts or that carry no time.
+    undecided: set[r.Id] = field(default_factory=set)
+
+    @property
+    def whole(self) -> bool:
+        """Whether absence in these receipts proves absence."""
+        return self.footer is not None and not self.problems
+
+    def chains(self) -> list[tuple[str | None, list[SeenCapture]]]:
+        """Consecutive captures into one pool under one label, in order."""
+        groups: dict[int, list[SeenCapture]] = {}
+        for capture in self.captures:
+            groups.setdefault(capture.chain, []).append(capture)
+        return [(group[0].label, group) for group in groups.values()]
+
+    def labels_captured(self) -> set[str]:
+        """Raw labels with at least one capture."""
+        return {c.label for c in self.captures if c.label}
+
+    def labels_replayed(self, set_name: str | None = None) -> dict[str, int]:
+        """Raw labels replayed with all their segments inside the windows (or one set's), with counts."""
+        counts = self.in_windows if set_name is None else self.by_set.get(set_name, {})
+        found: dict[str, int] = {}
+        for label, group in self.chains():
+            if label is None:
+                continue
+            whole = min(counts.get(c.graph, 0) for c in group)
+            if whole:
+                found[label] = found.get(label, 0) + whole
+        return found
+
+    def labels_undecided(self) -> set[str]:
+        """Raw labels of which some replay cannot be placed in or out of a window."""
+        return {c.label for c in self.captures if c.label and c.graph in self.undecided}
+
+    def unlabelled_replays(self) -> bool:
+        """Whether a graph without a label was replayed inside a window."""
+        named = {c.graph for c in self.captures if c.label}
+        return any(graph not in named for graph in (*self.in_windows, *self.undecided))
+
+
+def observe(receipts: r.WorkerReceipts, windows: Sequence[Window]) -> WorkerObservation:
+    """Read a worker's receipts once.
+
+    Args:
+        receipts: The stream; damage in it makes the observation not whole.
+        windows: When the planned request sets ran in this launch.
+    """
+    seen = WorkerObservation(id=receipts.worker or receipts.name)
+    counts = {"captures": 0, "replays": 0}
+    closed = False
+    for line in receipts:
+        if closed and not isinstance(line, r.Damage):
+            seen.problems.append("lines after the footer")
+            closed = False
+        match line:
+            case r.Damage():
+                seen.problems.append(str(line))
+            case r.Hello():
+                seen.run, seen.launch, seen.tool, seen.inspector = line.run, line.launch, line.tool, line.inspector
+                if receipts.worker is not None and line.worker != receipts.worker:
+                    seen.problems.append(f"the file of {receipts.worker} was written by {line.worker}")
+            case r.Role():
+                seen.role, seen.rank = line.role or seen.role, line.rank or seen.rank
+            case r.Source():
+                seen.root, seen.version = line.root or seen.root, line.version or seen.version
+                seen.modules.update(line.modules)
+            case r.Capture():
+                counts["captures"] += 1
+                _add_capture(seen, line)
+            case r.Replays():
+                counts["replays"] += line.count
+                _add_replays(seen, line, windows)
+            case r.Problem():
+                seen.problems.append(f"the probe failed in {line.where}: {line.error}")
+            case r.Footer():
+                closed = True
+                seen.footer = line.reason or "unknown"
+                if (line.captures, line.replays) != (counts["captures"], counts["replays"]):
+                    seen.problems.append("the footer counts other captures or replays than the lines hold")
+            case _:
+                pass
+    seen.replays = counts["replays"]
+    return seen
+
+
+def _add_capture(seen: WorkerObservation, line: r.Capture) -> None:
+    before = seen.captures[-1] if seen.captures else None
+    joined = before is not None and line.label is not None and before.label == line.label and before.pool == line.pool
+    chain = before.chain if before and joined else (before.chain + 1 if before else 0)
+    seen.captures.append(
+        SeenCapture(
+            graph=line.graph,
+            label=line.label,
+            path=line.path,
+            pool=line.pool,
+            site=f"{line.site.file}:{line.site.line}" if line.site and line.site.file else None,
+            complete=line.complete,
+            unread=len(line.unread),
+            chain=chain,
+            key=str(line.key),
+        )
+    )
+
+
+def _add_replays(seen: WorkerObservation, line: r.Replays, windows: Iterable[Window]) -> None:
+    if line.count < 1 or not line.cycle:
+        seen.problems.append(f"line {line.n + 1}: a run of replays without replays")
+        return
+    if line.t0 is None or line.t1 is None:
+        seen.undecided.update(line.cycle)
+        return
+    inside: Window | None = None
+    for window in windows:
+        if window.began <= line.t0 and line.t1 <= window.ended:
+            inside = window
+        elif line.t0 <= window.ended and window.began <= line.t1:
+            seen.undecided.update(line.cycle)
+            return
+    if inside is None:
+        return
+    whole, rest = divmod(line.count, len(line.cycle))
+    per_set = seen.by_set.setdefault(inside.set, {})
+    for at, graph in enumerate(line.cycle):
+        times = whole + (1 if at < rest else 0)
+        if times:
+            seen.in_windows[graph] = seen.in_windows.get(graph, 0) + times
+            per_set[graph] = per_set.get(graph, 0) + times

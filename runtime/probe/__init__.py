@@ -1,1 +1,1 @@
-"""Runs inside serving workers; imports the standard library, torch, numpy and cuda-bindings only."""
+"""Runs inside workers of an instrumented run: standard library, torch, numpy and cuda-bindings, nothing of the analyzer."""

@@ -1,0 +1,227 @@
+"""The blocks that graphs reference: one identity per allocation, and which allocator events concern them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+Pool = Any
+Segment = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """Memory that an allocator handed out, as known when a graph is seen to reference it.
+
+    Attributes:
+        address: First byte.
+        size: Bytes handed out.
+        pool: The allocator's pool, as JSON: `[0, 0]` or `"default"` for the default pool, whatever names a private one.
+        segment: Address and size of the segment it lies in, or None.
+        device: Ordinal of the device.
+        stack: Identifier of the allocating stack, or None when unknown.
+        during: Graph inside whose capture it was allocated, or None.
+    """
+
+    address: int
+    size: int
+    pool: Pool
+    segment: Segment | None
+    device: int
+    stack: int | None = None
+    during: int | None = None
+
+
+@dataclass(slots=True)
+class Block:
+    """One referenced allocation; `freed` once its owner gave it back."""
+
+    id: int
+    allocation: Allocation
+    generation: int
+    freed: bool = False
+    gone: bool = False
+    overlapped_during: set[int | None] = field(default_factory=set)
+
+    @property
+    def address(self) -> int:
+        """First byte."""
+        return self.allocation.address
+
+    @property
+    def end(self) -> int:
+        """One past the last byte."""
+        return self.allocation.address + self.allocation.size
+
+
+class BlockTable:
+    """Referenced blocks by device and address. Only what a graph references is kept, so memory is bounded by the graphs.
+
+    The table decides which allocator events matter and hands those to `emit(kind, members)`, where kind is `free`,
+    `alloc`, `segment-gone` or `pool-gone` as in docs/receipts.md.
+    """
+
+    def __init__(self, emit: Callable[[str, dict[str, Any]], None], announce: Callable[[Block], None]) -> None:
+        """Args: emit: receives events. announce: receives each new block before any event or capture names it."""
+        self._emit = emit
+        self._announce = announce
+        self._next = 0
+        self._live: dict[tuple[int, int], Block] = {}
+        self._starts: dict[int, list[int]] = {}
+        self._dead: dict[int, list[tuple[int, int, Block]]] = {}
+        self._longest_dead = 0
+        self._generations: dict[tuple[int, str, int], int] = {}
+
+    # Registration
+
+    def refer(self, allocation: Allocation) -> Block:
+        """The block of an allocation that is alive now: the registered one, else a new one of a higher generation.
+
+        The caller must have reported every earlier free and allocation (`freed`, `allocated`).
+        """
+        block = self._live.get((allocation.device, allocation.address))
+        if block is not None:
+            return block
+        self.allocated(allocation.device, allocation.address, allocation.size, None, None, allocation.during)
+        block = self._new(allocation)
+        self._live[allocation.device, allocation.address] = block
+        insort(self._starts.setdefault(allocation.device, []), allocation.address)
+        return block
+
+    def refer_dead(self, allocation: Allocation) -> Block:
+        """The block of an allocation that was freed before it was seen to be referenced (already dangling).
+
+        A new block is announced as allocated; the caller reports its `free` event by `report_dead` once the capture is written.
+        """
+        block = self.dead_at(allocation.device, allocation.address, allocation.size)
+        if block is None or block.allocation.address != allocation.address:
+            block = self._new(allocation)
+            self._bury(block)
+        return block
+
+    def _new(self, allocation: Allocation) -> Block:
+        key = (allocation.device, repr((allocation.pool, allocation.segment)), allocation.address)
+        generation = self._generations[key] = self._generations.get(key, 0) + 1
+        block = Block(self._next, allocation, generation)
+        self._next += 1
+        self._announce(block)
+        return block
+
+    # Queries
+
+    def live_at(self, device: int, address: int) -> Block | None:
+        """The registered live block that holds `address`."""
+        starts = self._starts.get(device, [])
+        index = bisect_right(starts, address) - 1
+        if index < 0:
+            return None
+        block = self._live[device, starts[index]]
+        return block if address < block.end else None
+
+    def dead_at(self, device: int, address: int, size: int = 1) -> Block | None:
+        """The most recently freed registered block that overlaps the range."""
+        found = self._overlapping_dead(device, address, size)
+        return max(found, key=lambda block: block.id, default=None)
+
+    def __len__(self) -> int:
+        """How many blocks are watched, alive or dead."""
+        return len(self._live) + sum(len(blocks) for blocks in self._dead.values())
+
+    # Events, in the order in which they happened
+
+    def freed(self, device: int, address: int, stack: int | None, t: int | None, *, watch: bool = True) -> Block | None:
+        """The allocation at `address` was given back.
+
+        Args:
+            device: Ordinal of the device.
+            address: Its first byte.
+            stack: Who freed it.
+            t: When.
+            watch: Whether a later owner of the memory matters; false inside the capture that allocated it.
+        """
+        block = self._live.pop((device, address), None)
+        if block is None:
+            return None
+        starts = self._starts[device]
+        del starts[bisect_left(starts, address)]
+        block.freed = True
+        if watch:
+            self._bury(block)
+        self._emit("free", {"block": block.id, "stack": stack, "t": t})
+        return block
+
+    def allocated(
+        self, device: int, address: int, size: int, stack: int | None, t: int | None, during: int | None = None
+    ) -> list[Block]:
+        """Memory was handed out; returns blocks believed alive whose free was evidently missed (reported as freed)."""
+        missed = self._overlapping_live(device, address, size)
+        for block in missed:
+            self.freed(device, block.address, None, t)
+        if self._dead.get(device):
+            over = [
+                block
+                for block in self._overlapping_dead(device, address, size)
+                if during not in block.overlapped_during
+            ]
+            if over:
+                for block in over:
+                    block.overlapped_during.add(during)
+                self._emit(
+                    "alloc",
+                    {"block": None, "over": [b.id for b in over], "stack": stack, "t": t, "during": during}
+                    | {"address": address, "size": size},
+                )
+        return missed
+
+    def segment_gone(self, device: int, address: int, size: int) -> None:
+        """A segment, or a mapped part of one, went back to the driver."""
+        blocks = [*self._overlapping_live(device, address, size), *self._overlapping_dead(device, address, size)]
+        for block in blocks:
+            block.gone = True
+        if blocks:
+            self._emit("segment-gone", {"segment": [address, size], "blocks": sorted(b.id for b in blocks)})
+
+    def pool_gone(self, pool: Pool) -> None:
+        """A private pool was released."""
+        dead = (entry[2] for entries in self._dead.values() for entry in entries)
+        blocks = [b for b in (*self._live.values(), *dead) if b.allocation.pool == pool]
+        if blocks:
+            self._emit("pool-gone", {"pool": pool, "blocks": sorted(b.id for b in blocks)})
+
+    # Internals
+
+    def _bury(self, block: Block) -> None:
+        block.freed = True
+        self._longest_dead = max(self._longest_dead, block.allocation.size)
+        insort(self._dead.setdefault(block.allocation.device, []), (block.address, block.id, block))
+
+    def _overlapping_dead(self, device: int, address: int, size: int) -> list[Block]:
+        entries = self._dead.get(device)
+        if not entries:
+            return []
+        low = bisect_left(entries, (address - self._longest_dead, -1))
+        high = bisect_left(entries, (address + size, -1))
+        return [entry[2] for entry in entries[low:high] if entry[2].end > address]
+
+    def _overlapping_live(self, device: int, address: int, size: int) -> list[Block]:
+        starts = self._starts.get(device)
+        if not starts:
+            return []
+        found: list[Block] = []
+        index = bisect_right(starts, address) - 1
+        if index >= 0:
+            block = self._live[device, starts[index]]
+            if block.end > address:
+                found.append(block)
+        index += 1
+        while index < len(starts) and starts[index] < address + size:
+            found.append(self._live[device, starts[index]])
+            index += 1
+        return found
+
+    def report_dead(self, blocks: Iterable[Block], stacks: dict[int, int | None], t: int | None) -> None:
+        """Write the `free` events of blocks that were dangling when first referenced; `stacks` maps block ids."""
+        for block in blocks:
+            self._emit("free", {"block": block.id, "stack": stacks.get(block.id), "t": t})

@@ -1,0 +1,435 @@
+"""The recorder: what an inspector tells it becomes the receipts of one worker. Standard library only, no device.
+
+How an inspector uses it
+========================
+An inspector is a module with `install(recorder) -> handle`; the handle has `remove()` and may have `drain()`. The emulated
+device of the fixtures and `inspectors/cuda.py` both speak this interface; every call is safe from any thread, and a failure
+inside an inspector belongs in `recorder.problem(where, error)`, never in the host program.
+
+Start and facts::
+
+    recorder.hello(torch=..., cuda=..., driver=..., devices=[...], hooks={"capture": ..., "replay": ..., "launch": ...})
+    recorder.role("scheduler", {"tp": 0})            # as soon as known, again when it changes
+    recorder.source(root, version, {"sglang.srt.x": sha256})
+
+Order. Everything that matters has an order `o`, assigned by the recorder. Two styles:
+
+* *Immediate* (an allocator that calls back): call `replay`, `freed`, `allocated`, ... as things happen. Replays that are
+  still pending are ordered before each event by itself.
+* *Batched* (events are fetched later): the inspector provides `drain()`, called by the recorder's thread, before each capture
+  and at the end. It fetches the events and, for each event that happened after the first `k` replays of the worker, calls
+  `recorder.order_replays(k)` and then the event; replays logged while it fetched stay pending. `recorder.replays_logged`
+  is the number of replays logged so far (the `k` of an event that happens now). Under `drain()` events do not order
+  pending replays by themselves.
+
+Stacks: `recorder.stack([[file, line, function], ...])`, innermost first, gives an identifier (None for an empty stack).
+
+Captures::
+
+    capture = recorder.begin_capture()               # at capture_begin: drains, takes the order `began`, gives `capture.graph`
+    ...                                              # allocations inside carry during=capture.graph
+    block = recorder.blocks.refer(Allocation(...))   # for each referenced allocation that is alive now
+    dead = recorder.blocks.refer_dead(Allocation(...))  # ... that was freed already
+    recorder.end_capture(capture, pool=..., label=..., key=..., site=..., path=..., stack=..., nodes={...}, names=[...],
+                         refs=[[node, name, parameter, offset, via, kind, block.id or None], ...], unowned=[...],
+                         unread=[...], complete=True, keep_graph=None, dangling=[dead, ...])
+    recorder.abandon_capture(capture)                # the capture failed
+
+Replays: `recorder.replay(graph)` at the start of each launch; it appends to a queue and nothing else.
+
+Allocator events (only those that touch a referenced block are written)::
+
+    recorder.freed(device, address, stack=..., t=..., watch=True)
+    recorder.allocated(device, address, size, stack=..., t=..., during=graph or None)
+    recorder.segment_gone(device, address, size)
+    recorder.pool_gone(pool)
+
+Graph life: `recorder.graph_event(graph, "reset" | "destroyed" | "updated" | "instantiated" | "recaptured", by=new graph)`.
+Recorder state: `recorder.recorder_event("off-by-other" | "on" | "overflow" | "gap" | "tie", blocks=..., graphs=..., detail=..., stack=...)`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .blocks import Block, BlockTable, Pool
+from .config import ProbeConfig
+from .runs import Run, RunEncoder
+from .writer import ReceiptWriter
+
+SCHEMA = "sgl-graph.receipts/1"
+#: A run of replays is written when nothing happened for this long, and in any case this often.
+IDLE_SECONDS = 0.25
+LONGEST_SECONDS = 2.0
+#: Problems beyond this many of one place are counted, not written.
+PROBLEMS_PER_PLACE = 20
+#: A queue of pending replays longer than this is drained by the replaying thread itself.
+LONGEST_QUEUE = 200_000
+
+Frame = Sequence[Any]
+
+
+@dataclass(slots=True)
+class Capture:
+    """A capture under way: its graph identifier and the order at which it began."""
+
+    graph: int
+    began: int
+
+
+class Recorder:
+    """Turns an inspector's calls into the receipts of this worker (module docstring: the interface)."""
+
+    def __init__(
+        self, config: ProbeConfig, *, inspector: str | None = None, clock: Callable[[], int] = time.monotonic_ns
+    ) -> None:
+        """Args: config: the run. inspector: its name as written in `hello`. clock: nanoseconds, comparable on the host."""
+        self.config = config
+        self.inspector = inspector or config.inspector
+        self.lock = threading.RLock()
+        self._clock = clock
+        self._drain_source: Callable[[], None] | None = None
+        self._reset()
+
+    def _reset(self) -> None:
+        self.worker = f"{os.getpid()}-{self._clock():x}"
+        self.sealed = False
+        self._writer: ReceiptWriter | None = None
+        self._facts: dict[str, Any] = {}
+        self._order = 0
+        self._log: deque[tuple[int, int]] = deque()
+        self._ordered = 0
+        self._draining = False
+        self._graphs = 0
+        self._captures = 0
+        self._inspections = 0
+        self._problems = 0
+        self._problem_places: dict[str, int] = {}
+        self._stacks: dict[tuple[tuple[Any, ...], ...], int] = {}
+        self._runs = RunEncoder(self._write_run)
+        self._run_opened = 0
+        self._run_count = 0
+        self.blocks = BlockTable(self._block_event, self._announce_block)
+
+    # Start and facts
+
+    def hello(self, **facts: Any) -> None:
+        """Open the receipt file with its first line, unless open; facts given before it opened are kept."""
+        with self.lock:
+            self._facts.update(facts)
+            if self._writer is None and not self.sealed:
+                self._open()
+
+    def _open(self) -> ReceiptWriter:
+        writer = self._writer = ReceiptWriter(self.config.receipts / f"{self.worker}.jsonl")
+        members: dict[str, Any] = {
+            "schema": SCHEMA,
+            "run": self.config.run,
+            "launch": self.config.launch,
+            "worker": self.worker,
+            "pid": os.getpid(),
+            "ppid": os.getppid(),
+            "argv": list(getattr(sys, "orig_argv", sys.argv)),
+            "t": self._clock(),
+            "wall": time.time(),
+            "python": sys.version.split()[0],
+            "torch": None,
+            "cuda": None,
+            "driver": None,
+            "devices": None,
+            "inspector": self.inspector,
+            "hooks": {"capture": None, "replay": None, "launch": None},
+            "tool": self.config.tool,
+        }
+        writer.write("hello", **(members | self._facts))
+        return writer
+
+    def _write(self, kind: str, **members: Any) -> None:
+        if not self.sealed:
+            (self._writer or self._open()).write(kind, **members)
+
+    def role(self, role: str, rank: dict[str, int | None] | None = None) -> None:
+        """What this process is in the server."""
+        with self.lock:
+            self._write("role", role=role, rank=rank or {})
+
+    def source(self, root: str | None, version: str | None, modules: dict[str, str]) -> None:
+        """Digests of source files as imported here."""
+        with self.lock:
+            self._write("source", root=root, version=version, modules=modules)
+
+    def problem(self, where: str, error: BaseException | str) -> None:
+        """The probe failed at `where`; never raises."""
+        try:
+            with self.lock:
+                self._problems += 1
+                seen = self._problem_places[where] = self._problem_places.get(where, 0) + 1
+                if seen <= PROBLEMS_PER_PLACE:
+                    text = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
+                    self._write("problem", where=where, error=text[:2000])
+        except Exception:  # a full disk must not reach the host program
+            pass
+
+    def stack(self, frames: Iterable[Frame]) -> int | None:
+        """Identifier of a stack, innermost frame first; None for an empty one."""
+        key = tuple(tuple(frame) for frame in frames)
+        if not key:
+            return None
+        with self.lock:
+            known = self._stacks.get(key)
+            if known is None:
+                known = self._stacks[key] = len(self._stacks)
+                self._write("stack", id=known, frames=[list(frame) for frame in key])
+            return known
+
+    # Order
+
+    def replay(self, graph: int) -> None:
+        """A launch of `graph` starts. The hot path: one append."""
+        self._log.append((self._clock(), graph))
+        if len(self._log) > LONGEST_QUEUE:
+            self.drain()
+
+    @property
+    def replays_logged(self) -> int:
+        """How many replays were logged so far, ordered or pending."""
+        return self._ordered + len(self._log)
+
+    def order_replays(self, upto: int) -> None:
+        """Give the next orders to the pending replays among the first `upto` of this worker."""
+        with self.lock:
+            log = self._log
+            while self._ordered < upto and log:
+                t, graph = log.popleft()
+                self._ordered += 1
+                if self._run_count == 0:
+                    self._run_opened = t
+                self._run_count += 1
+                self._runs.add(self._order, t, graph)
+                self._order += 1
+
+    def _next(self) -> int:
+        """The order of an event that is not a replay."""
+        if not self._draining:
+            self.order_replays(self.replays_logged)
+        self._runs.flush()
+        self._run_count = 0
+        order = self._order
+        self._order += 1
+        return order
+
+    def _write_run(self, run: Run) -> None:
+        last = run.order + run.count - 1
+        self._write("replays", o=run.order, to=last, t0=run.t0, t1=run.t1, cycle=run.cycle, count=run.count)
+
+    def drain(self) -> None:
+        """Fetch the inspector's events, order what is known and write what waited long enough."""
+        with self.lock:
+            if self.sealed or self._draining:
+                return
+            self._draining = True
+            before = self.replays_logged
+            try:
+                if self._drain_source is not None:
+                    self._drain_source()
+            except Exception as error:
+                self.problem("drain", error)
+            finally:
+                self._draining = False
+            self.order_replays(before)
+            run = self._runs.pending
+            if run is not None:
+                now = self._clock()
+                if now - run.t1 > IDLE_SECONDS * 1e9 or now - self._run_opened > LONGEST_SECONDS * 1e9:
+                    self._runs.flush()
+                    self._run_count = 0
+
+    def set_drain(self, source: Callable[[], None] | None) -> None:
+        """Register what fetches the inspector's events (batched style)."""
+        self._drain_source = source
+
+    # Captures
+
+    def begin_capture(self) -> Capture:
+        """A capture begins on this thread."""
+        with self.lock:
+            self.drain()
+            capture = Capture(self._graphs, self._next())
+            self._graphs += 1
+            return capture
+
+    def end_capture(
+        self,
+        capture: Capture,
+        *,
+        pool: Pool,
+        label: str | None = None,
+        key: Any = None,
+        site: dict[str, Any] | None = None,
+        path: str | None = None,
+        stack: int | None = None,
+        nodes: dict[str, int],
+        names: list[str],
+        refs: list[list[Any]],
+        unowned: list[dict[str, Any]],
+        unread: list[dict[str, Any]],
+        complete: bool,
+        keep_graph: bool | None = None,
+        dangling: Iterable[tuple[Block, int | None]] = (),
+        **more: Any,
+    ) -> int:
+        """Write the capture; returns its graph identifier.
+
+        Args:
+            capture: What `begin_capture` gave.
+            dangling: Blocks from `refer_dead` that no event has freed yet, with the freeing stack; their `free` follows the capture.
+            more: Additional members of the record.
+        """
+        with self.lock:
+            ended = self._next()
+            self._captures += 1
+            self._inspections += 1 if complete else 0
+            self._write(
+                "capture",
+                o=ended,
+                graph=capture.graph,
+                pool=pool,
+                label=label,
+                key=key,
+                site=site,
+                path=path,
+                stack=stack,
+                began=capture.began,
+                ended=ended,
+                nodes=nodes,
+                names=names,
+                refs=refs,
+                unowned=unowned,
+                unread=unread,
+                complete=complete,
+                keep_graph=keep_graph,
+                t=self._clock(),
+                **more,
+            )
+            for block, freed_by in dangling:
+                self.blocks.report_dead([block], {block.id: freed_by}, None)
+            return capture.graph
+
+    def abandon_capture(self, capture: Capture, reason: str | None = None) -> None:
+        """A capture failed in the host program: its graph never replays, so nothing rests on it."""
+        with self.lock:
+            self._write("graph", o=self._next(), graph=capture.graph, e="abandoned", detail=reason)
+
+    def graph_event(self, graph: int, event: str, by: int | None = None, **more: Any) -> None:
+        """A captured graph was reset, destroyed, updated, instantiated or recaptured."""
+        with self.lock:
+            members = more if by is None else {"by": by, **more}
+            self._write("graph", o=self._next(), graph=graph, e=event, **members)
+
+    # Allocator events
+
+    def freed(
+        self, device: int, address: int, *, stack: int | None = None, t: int | None = None, watch: bool = True
+    ) -> None:
+        """The allocation at `address` was given back by its owner."""
+        with self.lock:
+            self.blocks.freed(device, address, stack, t, watch=watch)
+
+    def allocated(
+        self,
+        device: int,
+        address: int,
+        size: int,
+        *,
+        stack: int | None = None,
+        t: int | None = None,
+        during: int | None = None,
+    ) -> None:
+        """Memory was handed out at `address`."""
+        with self.lock:
+            missed = self.blocks.allocated(device, address, size, stack, t, during)
+            if missed:
+                self.recorder_event(
+                    "gap", blocks=[b.id for b in missed], detail="handed out again, and no free was seen"
+                )
+
+    def segment_gone(self, device: int, address: int, size: int) -> None:
+        """Memory went back to the driver."""
+        with self.lock:
+            self.blocks.segment_gone(device, address, size)
+
+    def pool_gone(self, pool: Pool) -> None:
+        """A private pool was released."""
+        with self.lock:
+            self.blocks.pool_gone(pool)
+
+    def _block_event(self, event: str, members: dict[str, Any]) -> None:
+        self._write("event", o=self._next(), e=event, **members)
+
+    def _announce_block(self, block: Block) -> None:
+        a = block.allocation
+        self._write(
+            "block",
+            id=block.id,
+            address=a.address,
+            size=a.size,
+            pool=a.pool,
+            segment=None if a.segment is None else list(a.segment),
+            device=a.device,
+            generation=block.generation,
+            allocated=a.stack,
+            during=a.during,
+        )
+
+    # Recorder state
+
+    def recorder_event(
+        self, event: str, *, detail: str | None = None, stack: int | None = None, **members: Any
+    ) -> None:
+        """The source of events was switched, overflowed, lost events or left an order open."""
+        with self.lock:
+            self._write("recorder", o=self._next(), e=event, detail=detail, stack=stack, **members)
+
+    def poison(self, graph: int, pool: Pool, size: int, blocks: int) -> None:
+        """Free memory of a graph's pool was overwritten before its replay."""
+        with self.lock:
+            self._write("poison", o=self._next(), graph=graph, pool=pool, bytes=size, blocks=blocks)
+
+    # End
+
+    def close(self, reason: str) -> None:
+        """Drain, write the footer and stop recording; later calls do nothing. A worker that wrote nothing leaves no file."""
+        with self.lock:
+            if self.sealed:
+                return
+            self.drain()
+            self.order_replays(self.replays_logged)
+            self._runs.flush()
+            if self._writer is not None:
+                self._write(
+                    "footer",
+                    captures=self._captures,
+                    replays=self._ordered,
+                    inspections=self._inspections,
+                    problems=self._problems,
+                    reason=reason,
+                )
+                self._writer.close()
+            self.sealed = True
+            self._log = deque(maxlen=0)  # the hooks may stay in place: their replays are dropped at once
+
+    def forked(self) -> None:
+        """Start afresh in a forked child: another worker, another file, nothing shared with the parent's chain."""
+        writer = self._writer
+        self.lock = threading.RLock()
+        self._drain_source = None
+        self._reset()
+        if writer is not None:
+            writer.close()

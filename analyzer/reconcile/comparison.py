@@ -86,7 +86,7 @@ def compare(
         observed: Answers by set name.
         planned: The sets that both sides were asked; only these count, whatever else is there.
         tolerance: Kind and bounds.
-        names: Name of the observed set for a planned one, where it differs (control sets).
+        names: Name of the observed set for a planned one, where it differs (control sets, which may send companions).
     """
     result = Comparison()
     for request_set in planned:
@@ -95,11 +95,15 @@ def compare(
         if first is None or second is None:
             result.problems.append(f"no answers to {request_set.name if first is None else other}")
             continue
-        problems = [*_unusable(first, request_set, tolerance), *_unusable(second, request_set, tolerance)]
+        companions = names is not None
+        problems = [
+            *_unusable(first, request_set, tolerance),
+            *_unusable(second, request_set, tolerance, companions=companions),
+        ]
         if problems:
             result.problems.extend(problems)
             continue
-        for left, right in zip(first.requests, second.requests, strict=True):
+        for left, right in zip(first.requests, second.requests[: len(first.requests)], strict=True):
             result.requests += 1
             result.tokens += len(left.output_ids)
             found = _first_difference(request_set.name, left, right, tolerance)
@@ -108,13 +112,14 @@ def compare(
     return result
 
 
-def _unusable(answers: OutputSet, planned: RequestSet, tolerance: Tolerance) -> list[str]:
-    """Why an answer set cannot be compared, in words."""
+def _unusable(answers: OutputSet, planned: RequestSet, tolerance: Tolerance, *, companions: bool = False) -> list[str]:
+    """Why an answer set cannot be compared, in words; a control set may hold companions after the planned requests."""
     at = f"{answers.launch}/{answers.set}"
     problems = [f"{at}: {text}" for text in answers.problems()]
-    if [r.index for r in answers.requests] != list(range(len(planned.requests))):
+    size, indices = len(planned.requests), [r.index for r in answers.requests]
+    if indices != list(range(len(indices))) or len(indices) < size or (len(indices) > size and not companions):
         return [*problems, f"{at}: {len(answers.requests)} answers to {len(planned.requests)} requests"]
-    for request, answer in zip(planned.requests, answers.requests, strict=True):
+    for request, answer in zip(planned.requests, answers.requests[:size], strict=True):
         if len(answer.output_ids) != request.output_len:
             problems.append(f"{at}: request {answer.index} has {len(answer.output_ids)} tokens of {request.output_len}")
         elif tolerance.kind != "token-ids" and (

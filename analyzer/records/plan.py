@@ -44,6 +44,8 @@ class RequestSet(Record):
     #: together = one HTTP call for all, so that one batch forms; single = one after the other.
     send: Literal["together", "single"] = "together"
     requests: list[PlannedRequest]
+    #: Whether log-probabilities are asked for; some graphs cannot run for requests that want them.
+    logprobs: bool = True
     #: main = every launch; control = the eager server again, other batch sizes; retry = sent only for a missed label.
     purpose: Literal["main", "control", "retry"] = "main"
     of: str | None = None

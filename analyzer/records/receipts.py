@@ -144,6 +144,8 @@ class Event(_Line, tag="event", frozen=True):
     block: Id | None = None
     over: list[Id] = []
     stack: Id | None = None
+    #: For `alloc`: the graph inside whose capture memory was handed out; null for the host program outside captures.
+    during: Id | None = None
     segment: Any = None
     pool: Pool = None
     blocks: list[Id] = []

@@ -1,0 +1,192 @@
+"""The decision table: what a block that a graph references means at a replay (docs/adr/0110-lifetime-decisions.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from sgl_graph.analyzer.reconcile.lifetime_state import BlockState, Dependency, GraphState, Owner, WorkerState
+from sgl_graph.analyzer.records.receipts import Id
+
+
+class Judgement(NamedTuple):
+    """A finding before it is put into words."""
+
+    code: str
+    graph: GraphState
+    block: BlockState | None
+    owner: Owner | None = None
+    #: The graph that made it so, if one did.
+    culprit: Id | None = None
+
+
+def judge_blocks(state: WorkerState, graph: GraphState) -> Iterator[Judgement]:
+    """What the present state of its blocks says about a replay of `graph`, whatever replayed before."""
+    for block_id in graph.refs:
+        block = state.blocks.get(block_id)
+        if block is not None:
+            yield from _judge_block(state, graph, block)
+
+
+def _judge_block(state: WorkerState, graph: GraphState, block: BlockState) -> Iterator[Judgement]:
+    during = block.record.during
+    own = during is not None and during in graph.chain.graphs
+    if block.gone == "segment":
+        yield Judgement("unmapped-memory", graph, block, block.outside)
+    elif block.gone == "pool":
+        # A pool object may be dropped while a tensor in it lives on: then the tensor still owns its block.
+        yield Judgement("dead-pool" if block.dead or own else "overlapping-owners", graph, block, block.outside)
+    elif own or is_handover(state, graph, block):
+        yield from _judge_pool_memory(state, graph, block, own=own)
+    elif block.freed is not None or block.temporary:
+        owner = block.outside or max(block.inside.values(), key=lambda o: o.order, default=None)
+        yield Judgement("reused-memory" if owner else "freed-memory", graph, block, owner)
+    elif block.outside is not None:
+        yield Judgement("overlapping-owners", graph, block, block.outside)
+
+
+def _judge_pool_memory(state: WorkerState, graph: GraphState, block: BlockState, *, own: bool) -> Iterator[Judgement]:
+    owner = block.outside
+    if owner is not None and _still_owns(state, owner):
+        yield Judgement(_taken(state, block, owner), graph, block, owner)
+        return
+    consumed = any(user != block.record.during for user in block.users)
+    if not own or consumed or block.freed is None or block.temporary or block.freed <= graph.chain.ended:
+        return
+    taker = _later_capture(state, graph, block)
+    if taker is not None:
+        yield Judgement("output-reused", graph, block, block.inside.get(taker), culprit=taker)
+
+
+def _still_owns(state: WorkerState, owner: Owner) -> bool:
+    known = state.blocks.get(owner.block) if owner.block is not None else None
+    return known is None or not known.dead
+
+
+def _taken(state: WorkerState, block: BlockState, owner: Owner) -> str:
+    known = state.blocks.get(owner.block) if owner.block is not None else None
+    same_pool = (
+        known is not None and known.record.pool == block.record.pool and known.record.segment == block.record.segment
+    )
+    return "owned-memory-overwritten" if same_pool and block.dead else "overlapping-owners"
+
+
+def _later_capture(state: WorkerState, graph: GraphState, block: BlockState) -> Id | None:
+    """A graph outside the chain whose capture took the block's memory after the chain let go of it."""
+    takers = set(block.inside)
+    for other in block.overlaps:
+        if other.record.during is not None:
+            takers.add(other.record.during)
+    for taker in sorted(takers - graph.chain.graphs, key=str):
+        known = state.graphs.get(taker)
+        if known is not None and not known.reset and block.freed is not None and known.capture.ended > block.freed:
+            return taker
+    return None
+
+
+def is_handover(state: WorkerState, graph: GraphState, block: BlockState) -> bool:
+    """Whether the block was allocated by another capture of the same pool that may hand it to `graph`.
+
+    Between chains of different labels nothing is handed over: there a block of the other chain is outside memory.
+    """
+    during = block.record.during
+    producer = state.graphs.get(during) if during is not None else None
+    if (
+        producer is None
+        or producer is graph
+        or producer.capture.pool != graph.capture.pool
+        or graph.capture.pool is None
+    ):
+        return False
+    if producer.chain is graph.chain:
+        return True
+    return producer.capture.label is None or graph.capture.label is None
+
+
+def dependencies(state: WorkerState, graph: GraphState) -> list[Dependency]:
+    """The blocks of other captures that `graph` references, with what must not have replayed after their producer."""
+    found = []
+    for block_id in graph.refs:
+        block = state.blocks.get(block_id)
+        during = block.record.during if block is not None else None
+        if block is None or during is None or during == graph.id or during not in state.graphs:
+            continue
+        clobbers = {user for other in block.overlaps for user in other.users} - {during}
+        handed = is_handover(state, graph, block)
+        if block.dead and not handed:
+            continue  # judged by its state alone
+        spoilt = block.dead and any(
+            during in other.users and other.record.during == during and _younger(other, block)
+            for other in block.overlaps
+        )
+        needs = handed and (block.dead or _reuses_handovers(state, graph))
+        if clobbers or spoilt or needs:
+            found.append(Dependency(block, during, tuple(sorted(clobbers, key=str)), spoilt, needs))
+    return found
+
+
+def judge_order(state: WorkerState, graph: GraphState) -> Iterator[Judgement]:
+    """What the order of replays so far says about replaying `graph` now."""
+    last = state.last
+    for dependency in graph.dependencies:
+        produced = last.get(dependency.producer, -1)
+        culprit, latest = dependency.producer if dependency.spoilt else None, -1
+        for clobber in dependency.clobbers:
+            when = last.get(clobber, -1)
+            if when > latest:
+                culprit, latest = clobber, when
+        block = dependency.block
+        if latest > produced or (dependency.spoilt and produced >= 0):
+            code = "handover-overwritten" if block.dead else "handover-order"
+            yield Judgement(code, graph, block, block.inside.get(culprit) if culprit is not None else None, culprit)
+        elif dependency.needs_producer and produced < 0:
+            yield Judgement("handover-unproduced", graph, block, None, dependency.producer)
+
+
+def _younger(other: BlockState, block: BlockState) -> bool:
+    a, b = other.record, block.record
+    if a.generation is not None and b.generation is not None and a.address == b.address:
+        return a.generation > b.generation
+    return str(type(a.id)) == str(type(b.id)) and a.id > b.id  # type: ignore[operator]
+
+
+def _reuses_handovers(state: WorkerState, graph: GraphState) -> bool:
+    """Whether the graphs that `graph` is linked with reuse memory that they handed over: then their order is part of them."""
+    version, cached = state.reuse
+    if version != state.version:
+        cached = {}
+        for component in _components(state):
+            reuses = any(_hands_over_and_reuses(state, state.graphs[member]) for member in component)
+            cached.update(dict.fromkeys(component, reuses))
+        state.reuse = (state.version, cached)
+    return cached.get(graph.id, False)
+
+
+def _hands_over_and_reuses(state: WorkerState, consumer: GraphState) -> bool:
+    for block_id in consumer.refs:
+        block = state.blocks.get(block_id)
+        if block is None or not block.dead or not is_handover(state, consumer, block):
+            continue
+        parties = {consumer.id, block.record.during}
+        if any(user not in parties for other in block.overlaps for user in other.users):
+            return True
+    return False
+
+
+def _components(state: WorkerState) -> list[set[Id]]:
+    """Graphs tied together by blocks handed over."""
+    group: dict[Id, set[Id]] = {}
+    for graph in state.graphs.values():
+        mine = group.setdefault(graph.id, {graph.id})
+        for block_id in graph.refs:
+            block = state.blocks.get(block_id)
+            if block is None or not is_handover(state, graph, block):
+                continue
+            producer = block.record.during
+            assert producer is not None
+            theirs = group.setdefault(producer, {producer})
+            if theirs is not mine:
+                mine |= theirs
+                for member in theirs:
+                    group[member] = mine
+    return list({id(members): members for members in group.values()}.values())

@@ -1,0 +1,167 @@
+"""What is known of one worker's blocks and graphs while its receipts stream by."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from dataclasses import dataclass, field
+
+from sgl_graph.analyzer.records.receipts import Block, Capture, Id, Pool, Ref
+
+
+@dataclass(slots=True)
+class Owner:
+    """Who got memory that a graph references."""
+
+    order: int
+    during: Id | None
+    stack: Id | None
+    block: Id | None
+
+
+@dataclass(slots=True, eq=False)
+class BlockState:
+    """One allocation and what became of it."""
+
+    record: Block
+    freed: int | None = None
+    freed_by: Id | None = None
+    #: Freed inside the capture that allocated it, so nobody outside ever held it.
+    temporary: bool = False
+    gone: str | None = None
+    #: The last owner outside captures, and the last inside each capture.
+    outside: Owner | None = None
+    inside: dict[Id, Owner] = field(default_factory=dict)
+    users: set[Id] = field(default_factory=set)
+    overlaps: list[BlockState] = field(default_factory=list)
+
+    @property
+    def dead(self) -> bool:
+        """Whether its owner gave it back."""
+        return self.freed is not None or self.temporary
+
+
+@dataclass(slots=True)
+class Dependency:
+    """A block of another capture: sound at a replay if `producer` ran after every graph of `clobbers`."""
+
+    block: BlockState
+    producer: Id
+    clobbers: tuple[Id, ...]
+    #: The producer itself reused the memory later in its own capture: it never leaves the block intact.
+    spoilt: bool
+    #: Contents come from the producer's replay alone.
+    needs_producer: bool
+
+
+@dataclass(slots=True, eq=False)
+class GraphState:
+    """One captured graph."""
+
+    capture: Capture
+    chain: Chain
+    refs: dict[Id, Ref] = field(default_factory=dict)
+    dirty: bool = True
+    dependencies: list[Dependency] = field(default_factory=list)
+    #: Something to look at on each replay: dirty, dependencies, or a graph that should not run.
+    alert: bool = True
+    replaced_by: Id | None = None
+    recaptured: bool = False
+    reset: bool = False
+    unknown_contents: str | None = None
+
+    @property
+    def id(self) -> Id:
+        """Its identity within the worker."""
+        return self.capture.graph
+
+
+@dataclass(slots=True, eq=False)
+class Chain:
+    """Consecutive captures into one pool under one label; without a label, one graph."""
+
+    pool: Pool
+    label: str | None
+    graphs: set[Id] = field(default_factory=set)
+    ended: int = 0
+
+
+class Overlaps:
+    """Referenced blocks by address, so that uses of the same memory by different allocations find each other."""
+
+    def __init__(self) -> None:
+        # By device and power of two of the size: within a class the search window is bounded by the size.
+        self._classes: dict[tuple[int | str | None, int], list[tuple[int, int, BlockState]]] = {}
+        self._serial = 0
+
+    def add(self, state: BlockState) -> None:
+        """Enter a block and link it with all that overlap it."""
+        start, size, device = state.record.address, max(state.record.size, 1), state.record.device
+        for (other_device, power), entries in self._classes.items():
+            if other_device != device:
+                continue
+            low = bisect_left(entries, (start - (1 << (power + 1)), -1))
+            high = bisect_left(entries, (start + size, -1))
+            for address, _, other in entries[low:high]:
+                if address + max(other.record.size, 1) > start:
+                    other.overlaps.append(state)
+                    state.overlaps.append(other)
+        self._serial += 1
+        insort(self._classes.setdefault((device, size.bit_length()), []), (start, self._serial, state))
+
+
+class WorkerState:
+    """All blocks, graphs and chains of a worker, and when each graph replayed last."""
+
+    def __init__(self) -> None:
+        self.blocks: dict[Id, BlockState] = {}
+        self.graphs: dict[Id, GraphState] = {}
+        self.stacks: dict[Id, list[tuple[str, int, str]]] = {}
+        self.abandoned: set[Id] = set()
+        #: Index of the last replay of each graph.
+        self.last: dict[Id, int] = {}
+        self.replays = 0
+        #: Counts changes of blocks and graphs, so that what is derived from all of them is derived once a change.
+        self.version = 0
+        self.reuse: tuple[int, dict[Id, bool]] = (-1, {})
+        self._overlaps = Overlaps()
+        self._last_chain: dict[Pool, Chain] = {}
+
+    def capture(self, capture: Capture) -> GraphState:
+        """Enter a captured graph, its chain and its references."""
+        self.version += 1
+        chain = self._last_chain.get(capture.pool)
+        if chain is None or capture.label is None or chain.label != capture.label or capture.pool is None:
+            chain = self._last_chain[capture.pool] = Chain(capture.pool, capture.label)
+        chain.graphs.add(capture.graph)
+        chain.ended = max(chain.ended, capture.ended)
+        graph = self.graphs[capture.graph] = GraphState(capture, chain)
+        for ref in capture.refs:
+            if ref.block is not None and ref.block not in graph.refs:
+                graph.refs[ref.block] = ref
+                state = self.blocks.get(ref.block)
+                if state is None:
+                    continue
+                if not state.users:
+                    self._overlaps.add(state)
+                state.users.add(capture.graph)
+                self.touch(state)
+        # Reference lists are the bulk of a capture; what is needed of them is in `refs`.
+        capture.refs.clear()
+        for other in chain.graphs:
+            self.mark(other)
+        return graph
+
+    def touch(self, state: BlockState) -> None:
+        """Something happened to a block: graphs that reference its memory must be looked at again."""
+        self.version += 1
+        for user in state.users:
+            self.mark(user)
+        for other in state.overlaps:
+            for user in other.users:
+                self.mark(user)
+
+    def mark(self, graph: Id) -> None:
+        """Look at a graph again at its next replay."""
+        known = self.graphs.get(graph)
+        if known is not None:
+            known.dirty = known.alert = True

@@ -118,10 +118,7 @@ def _output(item: Any, index: int, request: PlannedRequest, name: str) -> Reques
     if len(ids) != request.output_len:
         raise RequestFailed(f"{where}: {len(ids)} tokens instead of {request.output_len}: {str(item)[:120]!r}")
     tops = meta.get("output_top_logprobs")
-    top = (
-        [[(token, value) for token, value in zip(*_rows(row), strict=True)] for row in tops] if _is_table(tops) else []
-    )
-    return request_output(index, ids, logprobs, top)
+    return request_output(index, ids, logprobs, _table(tops))
 
 
 def _rows(rows: Sequence[Any]) -> tuple[list[int], list[Number]]:
@@ -135,5 +132,7 @@ def _rows(rows: Sequence[Any]) -> tuple[list[int], list[Number]]:
     return ids, values
 
 
-def _is_table(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(row, list) for row in value)
+def _table(rows: Any) -> list[list[tuple[int, Number]]]:
+    if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
+        return []
+    return [list(zip(*_rows(row), strict=True)) for row in rows]

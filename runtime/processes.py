@@ -76,6 +76,14 @@ def stop_group(leader: int, mark: str, *, grace: float) -> list[int]:
     return sorted(set(killed))
 
 
+def stop_marked(mark: str) -> list[int]:
+    """End whatever of a run is left, of any group; returns the pids."""
+    left = [process.pid for process in marked(mark)]
+    for pid in left:
+        _signal(pid, signal.SIGKILL)
+    return left
+
+
 class Watchdog:
     """A helper process that ends the run's servers when this process dies without doing so itself."""
 

@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Self
 
 import psutil
 from sgl_graph.analyzer.errors import HostError, ServerStartFailed
@@ -46,7 +47,7 @@ class Server:
         self.client = Client(f"{scheme}://{shown}:{port}", api_key=api_key, timeout=request_timeout)
         self.killed: list[int] = []
 
-    def __enter__(self) -> Server:
+    def __enter__(self) -> Self:
         self.start()
         return self
 

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sgl_graph.analyzer.reconcile.comparison import compare
+from sgl_graph.analyzer.reconcile.run_codes import RUN_CODES, WATCHING_DIFFERS
 from sgl_graph.analyzer.records.ledger import Agreement, Finding, LaunchOutcome
 from sgl_graph.analyzer.records.outputs import OutputSet
 from sgl_graph.analyzer.records.plan import Plan
-
-NEXT_STEP = (
-    "repeat with --repeat-reference to see whether the server agrees with itself; when it does, watching changed the "
-    "timing or the memory: compare the two server logs at the first request that differs"
-)
 
 
 def agreement(
@@ -64,11 +60,11 @@ def agreement(
     if differs:
         findings = [
             Finding(
-                code="SGG303",
+                code=WATCHING_DIFFERS,
                 severity="hazard",
                 label=", ".join(plan.set_named(result.differences[0].set).labels) or "unknown",
                 text=f"the instrumented server answered differently: {result.differences[0].text()}",
-                next_step=NEXT_STEP,
+                next_step=RUN_CODES[WATCHING_DIFFERS].remedy,
             )
         ]
     return Agreement.model_validate({"status": "newly recomputed", "value": value, "reason": reason}), findings

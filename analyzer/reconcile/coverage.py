@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sgl_graph.analyzer.reconcile.observation import WorkerObservation
+from sgl_graph.analyzer.reconcile.run_codes import LABEL_NOT_REPLAYED, RUN_CODES
 from sgl_graph.analyzer.records.ledger import CoverageVerdict, Finding, Identity, LaunchOutcome, Value
 from sgl_graph.analyzer.records.plan import Plan
 
@@ -80,14 +81,11 @@ def coverage_verdict(
         reason = "; ".join(f"{label}: {why}" for label, why in list(proven.items())[:4])
         findings = [
             Finding(
-                code="SGG401",
+                code=LABEL_NOT_REPLAYED,
                 severity="definite",
                 label=label,
                 text=f"required label not replayed: {why}",
-                next_step=(
-                    "see captured_not_replayed and the drift of this path for the line that decided it, then send "
-                    "traffic that reaches it with --traffic, or declare what you serve with --expect-labels"
-                ),
+                next_step=RUN_CODES[LABEL_NOT_REPLAYED].remedy,
             )
             for label, why in proven.items()
         ]

@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sgl_graph.analyzer.reconcile.comparison import Comparison, compare
+from sgl_graph.analyzer.reconcile.comparison import Comparison, Difference, compare
+from sgl_graph.analyzer.reconcile.run_codes import ANSWERS_DIFFER, ANSWERS_UNSETTLED, RUN_CODES
 from sgl_graph.analyzer.records.ledger import Control, Finding, LaunchOutcome, NumericalVerdict
 from sgl_graph.analyzer.records.outputs import OutputSet
 from sgl_graph.analyzer.records.plan import Plan, RequestSet
-
-NEXT_STEP = (
-    "repeat with --control and --repeat-reference; then log the kernel calls of the replayed and of the eager step "
-    "(SGLang: SGLANG_KERNEL_API_LOGLEVEL=1 or higher) for this request and compare the first layer that differs"
-)
 
 Answers = Mapping[str, OutputSet]
 
@@ -91,16 +87,7 @@ def _judge(plan: Plan, comparison: Comparison, control: _ControlResult, unstable
         )
     else:
         value, reason = "PASS", f"{size} agree"
-    findings = [
-        Finding(
-            code="SGG301" if not unstable and d in proven else "SGG302",
-            severity="definite" if not unstable and d in proven else "hazard",
-            label=", ".join(plan.set_named(d.set).labels) or "unknown",
-            text=d.text(),
-            next_step=NEXT_STEP,
-        )
-        for d in comparison.differences[:8]
-    ]
+    findings = [_finding(plan, d, certain=not unstable and d in proven) for d in comparison.differences[:8]]
     verdict = NumericalVerdict.model_validate(
         {
             "value": value,
@@ -112,6 +99,17 @@ def _judge(plan: Plan, comparison: Comparison, control: _ControlResult, unstable
         }
     )
     return NumericalResult(verdict, findings, comparison)
+
+
+def _finding(plan: Plan, difference: Difference, *, certain: bool) -> Finding:
+    code = ANSWERS_DIFFER if certain else ANSWERS_UNSETTLED
+    return Finding(
+        code=code,
+        severity=RUN_CODES[code].severity,
+        label=", ".join(plan.set_named(difference.set).labels) or "unknown",
+        text=difference.text(),
+        next_step=RUN_CODES[code].remedy,
+    )
 
 
 def _failures(launches: Mapping[str, LaunchOutcome], names: Sequence[str]) -> list[str]:

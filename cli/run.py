@@ -1,0 +1,204 @@
+"""`sgl-graph run`: eager, ordinary and instrumented launches of one serving command, three verdicts, one ledger."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from sgl_graph.cli import console
+from sgl_graph.cli.exits import ExitCode
+
+if TYPE_CHECKING:
+    from sgl_graph.analyzer.records.ledger import Ledger
+    from sgl_graph.runtime.options import RunOptions
+    from sgl_graph.runtime.planning import Prepared
+
+
+class Format(StrEnum):
+    """How the report is written to stdout."""
+
+    TABLE = "table"
+    JSON = "json"
+    MARKDOWN = "markdown"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(name="run", help=_HELP)(run)
+
+
+_HELP = """Launch a serving command eager, ordinary and instrumented, and judge lifetime, numerical and coverage.
+
+The plan is written before the first launch; nothing outside it is launched or sent."""
+
+
+def run(
+    command: Annotated[
+        list[str], typer.Argument(help="After --: the serving command, or with --program any Python program.")
+    ],
+    out: Annotated[Path, typer.Option("--out", help="A fresh folder for the archive.")],
+    checkout: Annotated[
+        Path | None, typer.Option("--checkout", help="SGLang repository or folder; the installed one if left out.")
+    ] = None,
+    map_file: Annotated[
+        Path | None, typer.Option("--map", help="Path map from preflight; made now if left out.")
+    ] = None,
+    env: Annotated[list[str] | None, typer.Option("--env", help="K=V for the servers; repeatable.")] = None,
+    expect_labels: Annotated[
+        str | None, typer.Option("--expect-labels", help="Labels that must be replayed, separated by commas.")
+    ] = None,
+    traffic: Annotated[Path | None, typer.Option("--traffic", help="JSON list of traffic records.")] = None,
+    budget: Annotated[
+        int | None, typer.Option("--budget", help="Most requests of one launch, retries included.")
+    ] = None,
+    numerical: Annotated[
+        str, typer.Option("--numerical", help="token-ids, bitwise, or logprobs:ATOL,RTOL.")
+    ] = "token-ids",
+    skip_eager: Annotated[bool, typer.Option("--skip-eager", help="No reference: numerical is NOT-RUN.")] = False,
+    skip_ordinary: Annotated[bool, typer.Option("--skip-ordinary", help="Numerical is NOT-RUN, no agreement.")] = False,
+    skip_instrumented: Annotated[
+        bool, typer.Option("--skip-instrumented", help="Lifetime is NOT-RUN, coverage INCOMPLETE.")
+    ] = False,
+    repeat_reference: Annotated[
+        bool, typer.Option("--repeat-reference", help="Launch eager twice: does the reference agree with itself?")
+    ] = False,
+    control: Annotated[
+        bool, typer.Option("--control", help="Send each set to eager again under another batch composition.")
+    ] = False,
+    poison: Annotated[
+        bool, typer.Option("--poison", help="Overwrite free blocks of graph pools before replays.")
+    ] = False,
+    accept_gaps: Annotated[
+        bool, typer.Option("--accept-gaps", help="Run although the map shows material gaps.")
+    ] = False,
+    allow_busy: Annotated[bool, typer.Option("--allow-busy", help="Use a GPU that others use.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan; write and launch nothing.")] = False,
+    program: Annotated[bool, typer.Option("--program", help="Run any Python program; lifetime only.")] = False,
+    start_timeout: Annotated[
+        float, typer.Option("--start-timeout", help="Seconds until a server must be healthy.")
+    ] = 900.0,
+    request_timeout: Annotated[float, typer.Option("--request-timeout", help="Seconds for one request set.")] = 300.0,
+    format_: Annotated[Format, typer.Option("--format", help="Report on stdout.")] = Format.TABLE,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="More progress.")] = False,
+) -> None:
+    """Parse, then hand over."""
+    console.configure(quiet=quiet, verbose=verbose)
+    from sgl_graph.analyzer.serving_command import parse, parse_assignments
+    from sgl_graph.runtime.options import RunOptions, parse_tolerance
+
+    if program:
+        from sgl_graph.cli.program import run_program
+
+        raise typer.Exit(
+            run_program(command, out=out, env=parse_assignments(env or ()), poison=poison, format_=format_.value)
+        )
+    options = RunOptions(
+        out=out,
+        command=parse(command),
+        checkout=checkout,
+        map_file=map_file,
+        env=parse_assignments(env or ()),
+        expect_labels=_labels(expect_labels),
+        traffic=traffic,
+        budget=budget,
+        tolerance=parse_tolerance(numerical),
+        skip_eager=skip_eager,
+        skip_ordinary=skip_ordinary,
+        skip_instrumented=skip_instrumented,
+        repeat_reference=repeat_reference,
+        control=control,
+        poison=poison,
+        accept_gaps=accept_gaps,
+        allow_busy=allow_busy,
+        start_timeout=start_timeout,
+        request_timeout=request_timeout,
+    )
+    raise typer.Exit(int(_serve(options, dry_run=dry_run, format_=format_)))
+
+
+def exit_code(ledger: Ledger) -> ExitCode:
+    """The exit code of a finished run: a FAIL or a definite finding first, then the host, then what stays open."""
+    verdicts = ledger.verdicts
+    values = {
+        "lifetime": verdicts.lifetime.value,
+        "numerical": verdicts.numerical.value,
+        "coverage": verdicts.coverage.value,
+    }
+    if "FAIL" in values.values() or any(f.severity == "definite" for f in ledger.findings):
+        return ExitCode.FINDING
+    if any(outcome.state == "failed" for outcome in ledger.launches.values()):
+        return ExitCode.HOST
+    skipped = {name for name, outcome in ledger.launches.items() if outcome.state == "skipped"}
+    unrequested = set()
+    if skipped & {"eager", "ordinary"}:
+        unrequested.add("numerical")
+    if "instrumented" in skipped:
+        unrequested |= {"lifetime", "coverage"}
+    requested = {name: value for name, value in values.items() if name not in unrequested}
+    if any(value != "PASS" for value in requested.values()):
+        return ExitCode.UNDECIDED
+    return ExitCode.UNDECIDED if any(f.severity == "hazard" for f in ledger.findings) else ExitCode.DONE
+
+
+def _serve(options: RunOptions, *, dry_run: bool, format_: Format) -> ExitCode:
+    from sgl_graph.cli.render.report import markdown, overhead_line, report_text
+    from sgl_graph.runtime.checkout import locate
+    from sgl_graph.runtime.inject import injector, inspector_of
+    from sgl_graph.runtime.planning import prepare
+    from sgl_graph.runtime.run import check_gaps, execute
+
+    if not dry_run and options.out.exists() and any(options.out.iterdir() if options.out.is_dir() else [options.out]):
+        from sgl_graph.analyzer.errors import OutputExists
+
+        raise OutputExists(f"{options.out} exists", hint="run writes into a fresh folder only; name another with --out")
+    location = locate(options.checkout)
+    inspector = inspector_of({**options.env, **options.command.env}, location.base)
+    prepared = prepare(options, location, _map_bytes(options), inspector=inspector)
+    for gap in prepared.plan.gaps:
+        console.warn(f"material gap: {gap}")
+    if dry_run:
+        _show_plan(prepared, format_)
+        return ExitCode.DONE
+    check_gaps(prepared.plan)
+    finished = execute(options, prepared, injector(inspector, tool=prepared.plan.tool_digest), markdown, console.note)
+    match format_:
+        case Format.TABLE:
+            console.report(report_text(finished.ledger))
+        case Format.MARKDOWN:
+            console.report(markdown(finished.ledger))
+        case Format.JSON:
+            console.report(finished.ledger.model_dump_json(indent=1))
+    if finished.ledger.overhead:
+        console.note(overhead_line(finished.ledger))
+    console.note(f"manifest digest {finished.manifest_digest}: keep it elsewhere")
+    console.note(f"next: sgl-graph reconcile {finished.root} --expect-digest {finished.manifest_digest}")
+    return exit_code(finished.ledger)
+
+
+def _labels(text: str | None) -> tuple[str, ...] | None:
+    return None if text is None else tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _map_bytes(options: RunOptions) -> bytes:
+    """The map given, or one made on the spot from the same command, environment and checkout."""
+    from sgl_graph.analyzer.errors import ConfigError
+
+    if options.map_file is not None:
+        try:
+            return options.map_file.read_bytes()
+        except OSError as error:
+            raise ConfigError(f"--map {options.map_file}: {error.strerror}") from error
+    from sgl_graph.cli.preflight import map_for_run
+
+    console.note("mapping the checkout (preflight)")
+    return map_for_run(options.command, checkout=options.checkout, env=options.env, budget=options.budget)
+
+
+def _show_plan(prepared: Prepared, format_: Format) -> None:
+    from sgl_graph.cli.render.plan import plan_text
+
+    plan = prepared.plan
+    console.report(plan.model_dump_json(indent=1) if format_ is Format.JSON else plan_text(plan))

@@ -1,0 +1,209 @@
+"""What an archive holds, read back from its files: a fresh run and any later inspection see the same."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from sgl_graph.analyzer.errors import ArchiveCorrupt, ArchiveMissing, ConfigError, SchemaUnknown
+from sgl_graph.analyzer.reconcile.ledger import Evidence
+from sgl_graph.analyzer.reconcile.lifetime import lifetime_verdict
+from sgl_graph.analyzer.reconcile.mapview import MapView
+from sgl_graph.analyzer.reconcile.observation import Window, WorkerObservation, observe
+from sgl_graph.analyzer.records import plan as plan_record
+from sgl_graph.analyzer.records.archive import MAP, PLAN, RECEIPTS
+from sgl_graph.analyzer.records.ledger import LaunchOutcome
+from sgl_graph.analyzer.records.outputs import OutputSet
+from sgl_graph.analyzer.records.plan import Plan
+from sgl_graph.analyzer.records.receipts import WorkerReceipts, read_receipts
+
+OUTCOME, SERVER_INFO, SOURCE, IDENTITIES = "launch.json", "server_info.json", "source.json", "identities.json"
+OUTPUTS_SUFFIX = ".outputs.json"
+#: No file of an honest archive but a receipts file or a server's log is larger.
+LARGEST_JSON = 256 << 20
+#: The launches whose receipts carry the verdicts of lifetime and coverage.
+WATCHED = ("instrumented", "program")
+
+
+def read_json(root: Path, name: str) -> Any:
+    """A JSON file of the archive; None when it is not there.
+
+    Raises:
+        ArchiveCorrupt: It is too large, a link, or not JSON.
+    """
+    path = root / name
+    if not path.exists() and not path.is_symlink():
+        return None
+    if path.is_symlink() or not path.is_file():
+        raise ArchiveCorrupt(f"{path}: not a plain file")
+    if path.stat().st_size > LARGEST_JSON:
+        raise ArchiveCorrupt(f"{path}: {path.stat().st_size} bytes is more than any honest file of its kind")
+    try:
+        return json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise ArchiveCorrupt(f"{path}: not JSON: {error}") from error
+
+
+def read_plan(root: Path) -> Plan:
+    """The plan of an archive.
+
+    Raises:
+        ArchiveMissing: There is none.
+        SchemaUnknown: It is of a schema that this release does not know.
+        ArchiveCorrupt: It is not what a run writes.
+    """
+    body = read_json(root, PLAN)
+    if body is None:
+        raise ArchiveMissing(f"{root}: no {PLAN} here", hint="an archive is the folder that run --out wrote")
+    if not isinstance(body, dict) or body.get("schema") != plan_record.SCHEMA:
+        schema = body.get("schema") if isinstance(body, dict) else None
+        raise SchemaUnknown(
+            f"{root / PLAN}: schema {schema!r} is unknown", hint=f"this release reads {plan_record.SCHEMA}"
+        )
+    try:
+        return Plan.model_validate(body)
+    except (ValidationError, RecursionError) as error:
+        raise ArchiveCorrupt(f"{root / PLAN}: {_first(error)}") from error
+
+
+def read_evidence(root: Path, *, tool_digest: str, view: MapView | None = None) -> Evidence:
+    """Everything that the ledger is made from.
+
+    Args:
+        root: The archive.
+        tool_digest: Of the tool that judges now.
+        view: Another map than the archive's own.
+
+    Raises:
+        ArchiveMissing, ArchiveCorrupt, SchemaUnknown: The plan cannot be read. Damage elsewhere becomes a limitation.
+    """
+    plan = read_plan(root)
+    limitations: list[str] = []
+    outcomes = {name: _outcome(root, name, plan, limitations) for name in _launch_names(plan)}
+    answers = {name: _answers(root, name, plan, limitations) for name in outcomes}
+    files = receipt_files(root)
+    watched = next((name for name in WATCHED if name in outcomes), "instrumented")
+    windows = [Window(one.set, one.began, one.ended) for one in answers.get(watched, {}).values()]
+    if plan.mode == "program":
+        windows = [Window("program", 0, (1 << 63) - 1)]
+    workers = [observe(receipts, windows) for receipts in files]
+    identities = _mapping(root, IDENTITIES, limitations) or {}
+    return Evidence(
+        plan=plan,
+        launches=outcomes,
+        answers=answers,
+        workers=workers,
+        lifetime=lifetime_verdict(files) if files else None,
+        view=view or _view(root, limitations),
+        server_info=_mapping(root, f"{watched}/{SERVER_INFO}", limitations),
+        source_index=_mapping(root, SOURCE, limitations),
+        file_digests=_digests(
+            root, [f"{RECEIPTS}/{Path(r.name).name}" for r in files], watched, answers.get(watched, {})
+        ),
+        identities=identities,
+        eager_captured=eager_captures(root),
+        limitations=limitations,
+        tool_digest=tool_digest,
+        overridden=("port", "nccl_port", "random_seed"),
+    )
+
+
+def receipt_files(root: Path, folder: str = RECEIPTS) -> list[WorkerReceipts]:
+    """The receipts of each worker, by name."""
+    place = root / folder
+    if place.is_symlink() or not place.is_dir():
+        return []
+    return [read_receipts(path) for path in sorted(place.glob("*.jsonl")) if path.is_file() and not path.is_symlink()]
+
+
+def observed(root: Path, folder: str, windows: list[Window]) -> list[WorkerObservation]:
+    """Observations of the receipts in a folder, whole or still being written."""
+    return [observe(receipts, windows) for receipts in receipt_files(root, folder)]
+
+
+def eager_captures(root: Path) -> int | None:
+    """Graphs that the eager launch captured, by receipts that are whole; None when nothing whole tells."""
+    workers = observed(root, f"eager/{RECEIPTS}", [])
+    captures = sum(len(w.captures) for w in workers)
+    if captures:
+        return captures
+    return 0 if workers and all(w.whole for w in workers) else None
+
+
+def _launch_names(plan: Plan) -> list[str]:
+    return [*(launch.name for launch in plan.launches), *(name for name in plan.skipped)]
+
+
+def _outcome(root: Path, name: str, plan: Plan, limitations: list[str]) -> LaunchOutcome:
+    if name in plan.skipped:
+        return LaunchOutcome(state="skipped", reason=plan.skipped[name])
+    body = _mapping(root, f"{name}/{OUTCOME}", limitations)
+    if body is None:
+        return LaunchOutcome(
+            state="failed", reason="no record of this launch: it was not reached, or its record is lost"
+        )
+    try:
+        return LaunchOutcome.model_validate(body)
+    except ValidationError as error:
+        limitations.append(f"{name}/{OUTCOME}: {_first(error)}")
+        return LaunchOutcome(state="failed", reason="its record is damaged")
+
+
+def _answers(root: Path, name: str, plan: Plan, limitations: list[str]) -> dict[str, OutputSet]:
+    found = {}
+    for request_set in plan.request_sets:
+        file = f"{name}/{request_set.name}{OUTPUTS_SUFFIX}"
+        try:
+            body = read_json(root, file)
+            if body is None:
+                continue
+            answers = OutputSet.model_validate(body)
+        except (ArchiveCorrupt, ValidationError, RecursionError) as error:
+            limitations.append(f"{file}: {_first(error)}")
+            continue
+        if answers.launch != name or answers.set != request_set.name:
+            limitations.append(f"{file}: holds the answers of {answers.launch}/{answers.set}")
+            continue
+        found[request_set.name] = answers
+    return found
+
+
+def _view(root: Path, limitations: list[str]) -> MapView | None:
+    path = root / MAP
+    if not path.is_file() or path.is_symlink() or path.stat().st_size > LARGEST_JSON:
+        return None
+    try:
+        return MapView.parse(path.read_bytes(), MAP)
+    except ConfigError as error:
+        limitations.append(error.message)
+        return None
+
+
+def _mapping(root: Path, name: str, limitations: list[str]) -> Mapping[str, Any] | None:
+    try:
+        body = read_json(root, name)
+    except ArchiveCorrupt as error:
+        limitations.append(error.message)
+        return None
+    return body if isinstance(body, dict) else None
+
+
+def _digests(root: Path, receipts: list[str], watched: str, answers: Mapping[str, OutputSet]) -> dict[str, str]:
+    """Digests of the files that lifetime and coverage rest on: receipts, the windows of the traffic, the plan."""
+    names = [*receipts, *(f"{watched}/{name}{OUTPUTS_SUFFIX}" for name in answers), PLAN]
+    found = {}
+    for name in sorted(names):
+        digest = hashlib.sha256()
+        with (root / name).open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+        found[name] = digest.hexdigest()
+    return found
+
+
+def _first(error: Exception) -> str:
+    return str(error).replace("\n", " ")[:200]

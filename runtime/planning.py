@@ -1,0 +1,335 @@
+"""The plan of a run, made before anything is launched; afterwards nothing outside it is launched or sent."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sys
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sgl_graph.analyzer.errors import ConfigError, ServerStartFailed
+from sgl_graph.analyzer.graph_switches import EagerCommand, declared_flags, eager_command, enabling_variables
+from sgl_graph.analyzer.reconcile.mapview import MapView
+from sgl_graph.analyzer.records.base import canonical_json
+from sgl_graph.analyzer.records.pathmap import Stats
+from sgl_graph.analyzer.records.plan import (
+    ExpectedWorkers,
+    Plan,
+    PlannedDevice,
+    PlannedLaunch,
+    Requirements,
+)
+from sgl_graph.analyzer.request_sets import DEFAULT_TRAFFIC, RequestSets, request_sets, traffic_records
+from sgl_graph.analyzer.serving_command import ServingCommand
+from sgl_graph.runtime.checkout import Location
+from sgl_graph.runtime.devices import gpu_count
+from sgl_graph.runtime.identity import checkout_identity, source_index, tool_digest
+from sgl_graph.runtime.model import load_model
+from sgl_graph.runtime.options import RunOptions
+from sgl_graph.runtime.server import free_port, port_taken
+
+OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
+#: Names the inspector of the probe; `cuda` is the product's.
+INSPECTOR = "SGL_GRAPH_INSPECTOR"
+_GPU_KINDS = frozenset({"cuda", "gpu"})
+_UNCHECKED_KINDS = frozenset({"hip", "rocm", "npu", "xpu", "hpu", "musa", "mps"})
+_LABEL = re.compile(r"^[A-Za-z0-9_.-]+:[A-Za-z0-9_.-]+(/[A-Za-z0-9_.+-]+)*(@\d+)?$")
+_LOG_INTERVAL = "--decode-log-interval"
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A plan and what it was made from."""
+
+    plan: Plan
+    view: MapView | None
+    map_bytes: bytes | None
+    location: Location
+    source_index: Mapping[str, str]
+    host: str
+    port: int
+
+
+def prepare(
+    options: RunOptions,
+    location: Location,
+    map_bytes: bytes | None,
+    *,
+    inspector: str | None,
+    run_id: str | None = None,
+) -> Prepared:
+    """Plan a run.
+
+    Args:
+        options: What the user asked.
+        location: The checkout.
+        map_bytes: The path map as JSON; None when none could be made.
+        inspector: The inspector that the environment or the checkout names; None for the product's own.
+        run_id: A name for the run; made up by default.
+
+    Raises:
+        ConfigError: The command cannot be run as asked.
+    """
+    view = MapView.parse(map_bytes, str(options.map_file or "the path map")) if map_bytes is not None else None
+    _refuse(options, view)
+    env = {**options.env, **options.command.env}
+    index = source_index(location.base)
+    model = load_model(options.command, {**os.environ, **env}, view.setting("model_path") if view else None)
+    traffic = _traffic(options, view)
+    sets = request_sets(traffic, model, control=options.control and not options.skip_eager, budget=options.budget)
+    host, port = _address(options.command)
+    device = _device(options.command, view, inspector)
+    flags = declared_flags(_argument_sources(location.base))
+    eager = None if options.skip_eager else eager_command(options.command, flags)
+    notes = list(sets.notes)
+    if device.kind in _UNCHECKED_KINDS:
+        notes.append(f"the device check asks NVML, which does not know {device.kind}: not checked")
+    if device.emulated:
+        notes.append(f"the serving device is {device.kind}, no GPU: no device check")
+    if view is not None and view.body.get("command") not in (
+        None,
+        options.command.argv(),
+        list(_whole(options.command)),
+    ):
+        notes.append("the map was made for another command line than this run's")
+    plan = Plan(
+        run_id=run_id or uuid.uuid4().hex[:12],
+        command=options.command.argv(),
+        env=env,
+        checkout={
+            **checkout_identity(location.root, location.base, location.layout),
+            "source_digest": _digest(index),
+        },
+        device=device,
+        launches=_launches(options, location, env, eager, sets, port, _LOG_INTERVAL in flags),
+        skipped=_skipped(options),
+        request_sets=sets.sets if not options.skip_instrumented else sets.named("main", "control"),
+        requirements=_requirements(options, view),
+        workers=_expected_workers(options.command, view),
+        tolerance=options.tolerance,
+        control=options.control,
+        repeat_reference=options.repeat_reference,
+        poison=options.poison,
+        budget=options.budget,
+        vocab_size=model.vocab_size,
+        map_digest=_map_digest(view),
+        gaps=view.material_gaps if view else ["no path map: labels, sites and classes are unknown"],
+        gaps_accepted=options.accept_gaps,
+        notes=notes,
+        tool_digest=tool_digest(),
+    )
+    return Prepared(plan, view, map_bytes, location, index, host, port)
+
+
+def server_environment(location: Location, env: Mapping[str, str], *, folder: Path | None = None) -> dict[str, str]:
+    """The variables added for a server: the user's, the checkout first on the path, no network for models.
+
+    Args:
+        location: The checkout.
+        env: The user's own.
+        folder: The injection folder, before all else.
+    """
+    inherited = env.get("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
+    parts = [str(folder) if folder else "", "" if location.layout == "installed" else str(location.base), inherited]
+    return {
+        **OFFLINE,
+        "PYTHONUNBUFFERED": "1",
+        **env,
+        "PYTHONPATH": os.pathsep.join(part for part in parts if part),
+    }
+
+
+def inspector_of(env: Mapping[str, str]) -> str | None:
+    """The inspector that the run's environment names, or None."""
+    return env.get(INSPECTOR) or os.environ.get(INSPECTOR) or None
+
+
+def _refuse(options: RunOptions, view: MapView | None) -> None:
+    command = options.command
+    nodes = command.value("--nnodes")
+    if nodes and nodes != "1":
+        raise ConfigError(
+            f"--nnodes {nodes}: run handles one node", hint="sgl-graph preflight maps commands of several nodes"
+        )
+    if options.skip_eager and options.skip_ordinary and options.skip_instrumented:
+        raise ConfigError("all launches are skipped: there is nothing to run")
+    if view is not None and view.starts[0] == "no":
+        raise ConfigError(f"this configuration does not start: {view.starts[1]}")
+    if options.budget is not None and options.budget < 1:
+        raise ConfigError(f"--budget {options.budget}: at least one request is needed")
+    for label in options.expect_labels or ():
+        if not _LABEL.match(label):
+            raise ConfigError(
+                f"--expect-labels: {label!r} is no label",
+                hint="labels read runner:family/variant, as target:decode/lora",
+            )
+
+
+def _traffic(options: RunOptions, view: MapView | None) -> list[Mapping[str, Any]]:
+    if options.traffic is not None:
+        try:
+            return traffic_records(options.traffic.read_bytes(), str(options.traffic))
+        except OSError as error:
+            raise ConfigError(f"--traffic {options.traffic}: {error.strerror}") from error
+    return (view.traffic if view else []) or list(DEFAULT_TRAFFIC)
+
+
+def _requirements(options: RunOptions, view: MapView | None) -> Requirements:
+    roles = {}
+    for path in view.paths if view else ():
+        for variant in path.variants or (None,):
+            roles[f"{path.name}/{variant}" if variant else path.name] = path.worker
+        roles.setdefault(path.name, path.worker)
+    digest = _map_digest(view)
+    if options.expect_labels is not None:
+        labels, provenance = list(dict.fromkeys(options.expect_labels)), "declared" if options.expect_labels else "none"
+    else:
+        labels = view.labels if view else []
+        provenance = "derived" if labels else "none"
+    return Requirements.model_validate(
+        {"labels": labels, "provenance": provenance, "map_digest": digest, "roles": roles}
+    )
+
+
+def _expected_workers(command: ServingCommand, view: MapView | None) -> list[ExpectedWorkers]:
+    """The processes that hold graphs: by the map where it counts them, else by the sizes in the command."""
+    holders = {path.worker for path in view.paths if path.reachable != "no"} if view else {"scheduler"}
+    found = [
+        ExpectedWorkers(role=role, count=count, source=f"map: {source}")
+        for role, count, source in (view.workers if view else ())
+        if role in holders
+    ]
+    if found:
+        return found
+    return [ExpectedWorkers(role="scheduler", count=gpu_count(command), source="sizes in the command")]
+
+
+def _device(command: ServingCommand, view: MapView | None, inspector: str | None) -> PlannedDevice:
+    flag = command.value("--device")
+    name, kind = view.device if view else (None, None)
+    if flag:
+        found, source = flag, "--device of the command"
+    elif inspector not in (None, "cuda"):
+        found, source = "emulated", f"inspector {inspector}"
+    elif view is not None and isinstance(view.setting("device"), str):
+        found, source = str(view.setting("device")), "map"
+    elif kind or name:
+        found, source = str(kind or name), "map"
+    else:
+        found, source = "cuda", "assumed"
+    family = found.split(":", 1)[0].lower()
+    emulated = inspector not in (None, "cuda") or family not in (_GPU_KINDS | _UNCHECKED_KINDS)
+    return PlannedDevice(kind=family, source=source, emulated=emulated)
+
+
+def _launches(
+    options: RunOptions,
+    location: Location,
+    env: Mapping[str, str],
+    eager: EagerCommand | None,
+    sets: RequestSets,
+    port: int,
+    logs_decode: bool,
+) -> list[PlannedLaunch]:
+    def names(*purposes: str) -> list[str]:
+        return [s.name for s in sets.sets if s.purpose in purposes]
+
+    found = []
+    if eager is not None:
+        quieter = {key: value for key, value in env.items() if key not in enabling_variables(env)}
+        command = eager.command.with_arguments([_LOG_INTERVAL, "1"] if logs_decode else [])
+        for name in ("eager", "eager-repeat") if options.repeat_reference else ("eager",):
+            found.append(
+                PlannedLaunch.model_validate(
+                    {
+                        "name": name,
+                        "argv": _argv(command, port),
+                        "env": server_environment(location, quieter),
+                        "sets": names("main", "control") if name == "eager" else names("main"),
+                        "probe": "count",
+                        "why": eager.why(),
+                    }
+                )
+            )
+    if not options.skip_ordinary:
+        found.append(
+            PlannedLaunch(
+                name="ordinary",
+                argv=_argv(options.command, port),
+                env=server_environment(location, env),
+                sets=names("main"),
+                why="as it is served",
+            )
+        )
+    if not options.skip_instrumented:
+        found.append(
+            PlannedLaunch(
+                name="instrumented",
+                argv=_argv(options.command, port),
+                env=server_environment(location, env),
+                sets=names("main", "retry"),
+                probe="full",
+                why="as it is served, watched; retry sets are sent only for labels that were missed",
+            )
+        )
+    return found
+
+
+def _argv(command: ServingCommand, port: int) -> list[str]:
+    """The command on our port, with the interpreter that runs this tool where it names one that is not there."""
+    argv = command.without("--port").with_arguments(["--port", str(port)]).argv()
+    if command.interpreter in ("python", "python3") and not _on_path(argv[0]):
+        argv[0] = sys.executable
+    return argv
+
+
+def _on_path(name: str) -> bool:
+    return any(os.access(os.path.join(p, name), os.X_OK) for p in os.environ.get("PATH", "").split(os.pathsep) if p)
+
+
+def _address(command: ServingCommand) -> tuple[str, int]:
+    """Where the servers will be asked; a port of the command is kept, and must be free."""
+    host = command.value("--host") or "127.0.0.1"
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1", "localhost": "127.0.0.1"}.get(host, host)
+    asked = command.value("--port")
+    if asked is None:
+        return host, free_port(host)
+    if not asked.isdigit() or not 0 < int(asked) < 65536:
+        raise ConfigError(f"--port {asked}: no port")
+    if port_taken(host, int(asked)):
+        raise ServerStartFailed(
+            f"port {asked} is taken by another process", hint="leave --port out and a free one is chosen"
+        )
+    return host, int(asked)
+
+
+def _argument_sources(base: Path) -> list[str]:
+    """Text of the modules that declare the server's arguments."""
+    srt = base / "sglang" / "srt"
+    paths = [srt / "server_args.py", *sorted((srt / "arg_groups").rglob("*.py"))]
+    return [path.read_text("utf-8", "replace") for path in paths if path.is_file()]
+
+
+def _skipped(options: RunOptions) -> dict[str, str]:
+    flags = {"eager": options.skip_eager, "ordinary": options.skip_ordinary, "instrumented": options.skip_instrumented}
+    return {name: f"--skip-{name}" for name, skipped in flags.items() if skipped}
+
+
+def _map_digest(view: MapView | None) -> str | None:
+    """Digest of a map without its stats, which differ between two runs over the same source."""
+    if view is None:
+        return None
+    return _digest({**view.body, "stats": Stats().model_dump(mode="json")})
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(canonical_json(value)).hexdigest()
+
+
+def _whole(command: ServingCommand) -> list[str]:
+    return [*(f"{key}={value}" for key, value in command.env.items()), *command.argv()]

@@ -33,9 +33,9 @@ def _judge_block(state: WorkerState, graph: GraphState, block: BlockState) -> It
     own = during is not None and during in graph.chain.graphs
     if block.gone == "segment":
         yield Judgement("unmapped-memory", graph, block, block.outside)
-    elif block.gone == "pool":
+    elif block.gone == "pool" and (own or block.dead):
         # A pool object may be dropped while a tensor in it lives on: then the tensor still owns its block.
-        yield Judgement("dead-pool" if block.dead or own else "overlapping-owners", graph, block, block.outside)
+        yield Judgement("dead-pool", graph, block, block.outside)
     elif own or is_handover(state, graph, block):
         yield from _judge_pool_memory(state, graph, block, own=own)
     elif block.freed is not None or block.temporary:

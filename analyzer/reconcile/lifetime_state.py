@@ -160,6 +160,13 @@ class WorkerState:
             for user in other.users:
                 self.mark(user)
 
+    def pool_held(self, graph: GraphState) -> bool:
+        """Whether another graph that is alive holds the pool of a graph that is not."""
+        pool = graph.capture.pool
+        return pool is not None and any(
+            not other.reset and other.capture.pool == pool for other in self.graphs.values() if other is not graph
+        )
+
     def mark(self, graph: Id) -> None:
         """Look at a graph again at its next replay."""
         known = self.graphs.get(graph)

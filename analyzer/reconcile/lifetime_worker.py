@@ -263,7 +263,7 @@ class WorkerJudge:
             self._lack(f"{self._words.title(graph.capture)} replayed with unknown contents: {graph.unknown_contents}")
         if graph.recaptured:
             self._found_one(Judgement("recaptured-graph", graph, None, culprit=graph.replaced_by))
-        elif graph.reset:
+        elif graph.reset and not self.state.pool_held(graph):
             self._found_one(Judgement("reset-graph", graph, None))
         if graph.dirty:
             for judgement in judge_blocks(self.state, graph):

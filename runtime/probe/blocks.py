@@ -81,13 +81,15 @@ class BlockTable:
 
         The caller must have reported every earlier free and allocation (`freed`, `allocated`).
         """
-        block = self._live.get((allocation.device, allocation.address))
-        if block is not None:
+        key = (allocation.device, allocation.address)
+        block = self._live.get(key)
+        if block is not None and block.allocation.pool == allocation.pool:
             return block
-        self.allocated(allocation.device, allocation.address, allocation.size, None, None, allocation.during)
+        known = block is not None
         block = self._new(allocation)
-        self._live[allocation.device, allocation.address] = block
-        insort(self._starts.setdefault(allocation.device, []), allocation.address)
+        self._live[key] = block
+        if not known:  # else another allocator laid its own block over the same address: the later one is followed
+            insort(self._starts.setdefault(allocation.device, []), allocation.address)
         return block
 
     def refer_dead(self, allocation: Allocation) -> Block:
@@ -99,6 +101,13 @@ class BlockTable:
         if block is None or block.allocation.address != allocation.address:
             block = self._new(allocation)
             self._bury(block)
+        return block
+
+    def refer_temporary(self, allocation: Allocation, freed_by: int | None) -> Block:
+        """The block of memory that was handed out and given back inside the capture under way: later owners do not matter."""
+        block = self._new(allocation)
+        block.freed = True
+        self._emit("free", {"block": block.id, "stack": freed_by, "t": None})
         return block
 
     def _new(self, allocation: Allocation) -> Block:
@@ -124,6 +133,27 @@ class BlockTable:
         """The most recently freed registered block that overlaps the range."""
         found = self._overlapping_dead(device, address, size)
         return max(found, key=lambda block: block.id, default=None)
+
+    def is_live(self, device: int, address: int) -> bool:
+        """Whether a registered live block begins at `address`."""
+        return (device, address) in self._live
+
+    def touches(self, device: int, address: int, size: int) -> bool:
+        """Whether the range overlaps any registered block, alive or dead."""
+        return bool(self._overlapping_live(device, address, size) or self._overlapping_dead(device, address, size))
+
+    def unregistered(self, device: int, start: int, end: int) -> list[tuple[int, int]]:
+        """The parts of a range that no registered block overlaps."""
+        parts: list[tuple[int, int]] = []
+        taken = (
+            *self._overlapping_live(device, start, end - start),
+            *self._overlapping_dead(device, start, end - start),
+        )
+        for block in sorted(taken, key=lambda b: b.address):
+            if block.address > start:
+                parts.append((start, block.address))
+            start = max(start, block.end)
+        return [*parts, (start, end)] if start < end else parts
 
     def __len__(self) -> int:
         """How many blocks are watched, alive or dead."""
@@ -154,26 +184,21 @@ class BlockTable:
 
     def allocated(
         self, device: int, address: int, size: int, stack: int | None, t: int | None, during: int | None = None
-    ) -> list[Block]:
-        """Memory was handed out; returns blocks believed alive whose free was evidently missed (reported as freed)."""
-        missed = self._overlapping_live(device, address, size)
-        for block in missed:
-            self.freed(device, block.address, None, t)
-        if self._dead.get(device):
-            over = [
-                block
-                for block in self._overlapping_dead(device, address, size)
-                if during not in block.overlapped_during
-            ]
-            if over:
-                for block in over:
-                    block.overlapped_during.add(during)
-                self._emit(
-                    "alloc",
-                    {"block": None, "over": [b.id for b in over], "stack": stack, "t": t, "during": during}
-                    | {"address": address, "size": size},
-                )
-        return missed
+    ) -> None:
+        """Memory was handed out: whatever registered block it overlaps has a new owner, or a second one."""
+        over = [
+            block
+            for block in (
+                *self._overlapping_live(device, address, size),
+                *self._overlapping_dead(device, address, size),
+            )
+            if during not in block.overlapped_during
+        ]
+        if over:
+            for block in over:
+                block.overlapped_during.add(during)
+            owner = {"address": address, "size": size, "during": during}
+            self._emit("alloc", {"block": None, "over": [b.id for b in over], "stack": stack, "t": t, **owner})
 
     def segment_gone(self, device: int, address: int, size: int) -> None:
         """A segment, or a mapped part of one, went back to the driver."""

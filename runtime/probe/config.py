@@ -25,6 +25,7 @@ class ProbeConfig:
         tool: Digest of the tool that injected the probe.
         poison: Whether free blocks of a graph's pool are overwritten before its replays.
         stacks: Whether allocator events carry Python stacks.
+        count_only: Captures and replays are seen and labelled, and nothing is inspected (an ordinary launch that counts).
         options: Whatever else the inspector understands.
     """
 
@@ -36,6 +37,7 @@ class ProbeConfig:
     tool: str | None = None
     poison: bool = False
     stacks: bool = True
+    count_only: bool = False
     options: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -54,7 +56,7 @@ def load(folder: Path) -> ProbeConfig:
     raw = json.loads((folder / "config.json").read_text("utf-8"))
     if not isinstance(raw, dict) or not isinstance(raw.get("receipts"), str):
         raise ValueError(f"{folder / 'config.json'} is not a probe configuration")  # noqa: TRY004
-    known = {"run", "launch", "inspector", "tool", "poison", "stacks", "options"}
+    known = {"run", "launch", "inspector", "tool", "poison", "stacks", "count_only", "options"}
     return ProbeConfig(folder=folder, receipts=Path(raw["receipts"]), **{k: v for k, v in raw.items() if k in known})
 
 

@@ -28,7 +28,7 @@ Captures::
 
     capture = recorder.begin_capture()               # at capture_begin: drains, takes the order `began`, gives `capture.graph`
     ...                                              # allocations inside carry during=capture.graph
-    block = recorder.blocks.refer(Allocation(...))   # for each referenced allocation that is alive now
+    block = recorder.blocks.refer(recorder.Allocation(...))   # for each referenced allocation that is alive now
     dead = recorder.blocks.refer_dead(Allocation(...))  # ... that was freed already
     recorder.end_capture(capture, pool=..., label=..., key=..., site=..., path=..., stack=..., nodes={...}, names=[...],
                          refs=[[node, name, parameter, offset, via, kind, block.id or None], ...], unowned=[...],
@@ -57,9 +57,10 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
-from .blocks import Block, BlockTable, Pool
+from .blocks import Allocation, Block, BlockTable, Pool
 from .config import ProbeConfig
 from .runs import Run, RunEncoder
 from .writer import ReceiptWriter
@@ -87,6 +88,9 @@ class Capture:
 class Recorder:
     """Turns an inspector's calls into the receipts of this worker (module docstring: the interface)."""
 
+    #: For inspectors that are no part of this package and cannot import it by name.
+    Allocation = Allocation
+
     def __init__(
         self, config: ProbeConfig, *, inspector: str | None = None, clock: Callable[[], int] = time.monotonic_ns
     ) -> None:
@@ -105,6 +109,7 @@ class Recorder:
         self._facts: dict[str, Any] = {}
         self._order = 0
         self._log: deque[tuple[int, int]] = deque()
+        self._numbers = count(1)
         self._ordered = 0
         self._draining = False
         self._graphs = 0
@@ -191,16 +196,27 @@ class Recorder:
 
     # Order
 
-    def replay(self, graph: int) -> None:
-        """A launch of `graph` starts. The hot path: one append."""
+    def replay(self, graph: int) -> int:
+        """A launch of `graph` starts; returns how many started so far. The hot path: one append."""
+        number = next(self._numbers)
         self._log.append((self._clock(), graph))
-        if len(self._log) > LONGEST_QUEUE:
+        if number - self._ordered > LONGEST_QUEUE:
             self.drain()
+        return number
 
     @property
     def replays_logged(self) -> int:
         """How many replays were logged so far, ordered or pending."""
         return self._ordered + len(self._log)
+
+    @property
+    def replays_ordered(self) -> int:
+        """How many replays have their order."""
+        return self._ordered
+
+    def pending_times(self) -> list[int]:
+        """Times of the replays that wait for their order."""
+        return [t for t, _ in list(self._log)]
 
     def order_replays(self, upto: int) -> None:
         """Give the next orders to the pending replays among the first `upto` of this worker."""
@@ -229,16 +245,17 @@ class Recorder:
         last = run.order + run.count - 1
         self._write("replays", o=run.order, to=last, t0=run.t0, t1=run.t1, cycle=run.cycle, count=run.count)
 
-    def drain(self) -> None:
-        """Fetch the inspector's events, order what is known and write what waited long enough."""
+    def drain(self, source: Callable[[], None] | None = None) -> None:
+        """Fetch the inspector's events (by `source` this once), order what is known and write what waited long enough."""
         with self.lock:
             if self.sealed or self._draining:
                 return
             self._draining = True
             before = self.replays_logged
+            fetch = source or self._drain_source
             try:
-                if self._drain_source is not None:
-                    self._drain_source()
+                if fetch is not None:
+                    fetch()
             except Exception as error:
                 self.problem("drain", error)
             finally:
@@ -354,11 +371,7 @@ class Recorder:
     ) -> None:
         """Memory was handed out at `address`."""
         with self.lock:
-            missed = self.blocks.allocated(device, address, size, stack, t, during)
-            if missed:
-                self.recorder_event(
-                    "gap", blocks=[b.id for b in missed], detail="handed out again, and no free was seen"
-                )
+            self.blocks.allocated(device, address, size, stack, t, during)
 
     def segment_gone(self, device: int, address: int, size: int) -> None:
         """Memory went back to the driver."""

@@ -1,0 +1,195 @@
+"""Hooks on `torch.cuda.CUDAGraph`: torch's own where this release has them, else wrapped methods; subclasses pass through."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .cuda import CudaInspector
+
+#: Where a captured graph keeps its identifier.
+_ATTRIBUTE = "_sgl_graph_id"
+
+
+class GraphClass:
+    """Wraps the class's methods; a failure of the probe is a problem record, never an exception of the program."""
+
+    def __init__(self, inspector: CudaInspector) -> None:
+        """Args: inspector: receives what happens."""
+        self._inspector = inspector
+        self._own_replay_hook = False
+        self._unseen = False
+
+    def install(self) -> dict[str, str | None]:
+        """Put the hooks in place; returns which mechanism acts, as `hello` records it."""
+        cls = self._inspector.torch.cuda.CUDAGraph
+        replace = self._inspector.patches.replace
+        if not replace(cls, "capture_begin", self._capture_begin):
+            return {"capture": None, "replay": None}
+        replace(cls, "capture_end_pre", self._capture_end_pre)
+        replace(cls, "capture_end", self._capture_end)
+        replace(cls, "capture_end_post", self._capture_end_post)
+        replace(cls, "reset", self._reset)
+        replace(cls, "instantiate", self._instantiate)
+        replace(cls, "raw_cuda_graph_exec", self._raw_exec)
+        self._own_replay_hook = hasattr(cls, "register_replay_start_hook")
+        if not self._own_replay_hook:
+            replace(cls, "replay", self._replay)
+        return {
+            "capture": "class methods",
+            "replay": "register_replay_start_hook" if self._own_replay_hook else "class methods",
+        }
+
+    def identifier(self, graph: Any) -> int | None:
+        """The identifier of a captured graph."""
+        found = getattr(graph, _ATTRIBUTE, None)
+        return found if isinstance(found, int) else None
+
+    def _safely(self, where: str, function: Any, *arguments: Any) -> Any:
+        try:
+            return function(*arguments)
+        except Exception as error:
+            self._inspector.recorder.problem(where, error)
+            return None
+
+    def _capture_begin(self, original: Any) -> Any:
+        inspector, safely = self._inspector, self._safely
+
+        @functools.wraps(original)
+        def capture_begin(graph: Any, *args: Any, **kwargs: Any) -> Any:
+            pool = kwargs.get("pool", args[0] if args else None)
+            safely("capture_begin", inspector.began, graph, pool)
+            try:
+                return original(graph, *args, **kwargs)
+            except BaseException as error:
+                safely("capture_begin", inspector.failed, graph, f"{type(error).__name__} in capture_begin")
+                raise
+
+        return capture_begin
+
+    def _capture_end_pre(self, original: Any) -> Any:
+        inspector, safely = self._inspector, self._safely
+
+        @functools.wraps(original)
+        def capture_end_pre(graph: Any, *args: Any, **kwargs: Any) -> Any:
+            safely("inspection", inspector.ending, graph)
+            try:
+                return original(graph, *args, **kwargs)
+            except BaseException as error:
+                safely("capture_end", inspector.failed, graph, f"{type(error).__name__} in capture_end_pre")
+                raise
+
+        return capture_end_pre
+
+    def _capture_end(self, original: Any) -> Any:
+        inspector, safely = self._inspector, self._safely
+
+        @functools.wraps(original)
+        def capture_end(graph: Any, *args: Any, **kwargs: Any) -> Any:
+            safely("inspection", inspector.ending, graph)
+            try:
+                result = original(graph, *args, **kwargs)
+            except BaseException as error:
+                safely("capture_end", inspector.failed, graph, f"{type(error).__name__} in capture_end")
+                raise
+            safely("capture_end", self._finish, graph)
+            return result
+
+        return capture_end
+
+    def _capture_end_post(self, original: Any) -> Any:
+        safely = self._safely
+
+        @functools.wraps(original)
+        def capture_end_post(graph: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(graph, *args, **kwargs)
+            safely("capture_end", self._finish, graph)
+            return result
+
+        return capture_end_post
+
+    def _finish(self, graph: Any) -> None:
+        inspector = self._inspector
+        identifier = inspector.ended(graph, _keeps(graph))
+        if identifier is None:
+            return
+        setattr(graph, _ATTRIBUTE, identifier)
+        if self._own_replay_hook and not getattr(graph, "_sgl_graph_hooked", False):
+            graph.register_replay_start_hook(self._on_replay)
+            graph._sgl_graph_hooked = True
+
+    def _on_replay(self, graph: Any) -> None:
+        try:
+            self._inspector.replayed(getattr(graph, _ATTRIBUTE))
+        except Exception as error:
+            self._inspector.recorder.problem("replay", error)
+
+    def _replay(self, original: Any) -> Any:
+        inspector = self._inspector
+        replayed = inspector.replayed
+
+        @functools.wraps(original)
+        def replay(graph: Any, *args: Any, **kwargs: Any) -> Any:
+            try:
+                replayed(graph._sgl_graph_id)
+            except Exception as error:
+                self._unknown(graph, error)
+            return original(graph, *args, **kwargs)
+
+        return replay
+
+    def _unknown(self, graph: Any, error: Exception) -> None:
+        if isinstance(error, AttributeError) and self.identifier(graph) is None:
+            if not self._unseen:
+                self._unseen = True
+                self._inspector.recorder.problem("replay", "a graph was replayed whose capture was not seen")
+            return
+        self._inspector.recorder.problem("replay", error)
+
+    def _reset(self, original: Any) -> Any:
+        inspector, safely = self._inspector, self._safely
+
+        @functools.wraps(original)
+        def reset(graph: Any, *args: Any, **kwargs: Any) -> Any:
+            identifier = self.identifier(graph)
+            if identifier is not None:
+                safely("reset", inspector.recorder.graph_event, identifier, "reset")
+            return original(graph, *args, **kwargs)
+
+        return reset
+
+    def _instantiate(self, original: Any) -> Any:
+        inspector, safely = self._inspector, self._safely
+
+        @functools.wraps(original)
+        def instantiate(graph: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(graph, *args, **kwargs)
+            identifier = self.identifier(graph)
+            if identifier is not None:
+                safely("instantiate", inspector.recorder.graph_event, identifier, "instantiated")
+            return result
+
+        return instantiate
+
+    def _raw_exec(self, original: Any) -> Any:
+        inspector, safely = self._inspector, self._safely
+
+        @functools.wraps(original)
+        def raw_cuda_graph_exec(graph: Any, *args: Any, **kwargs: Any) -> Any:
+            handle = original(graph, *args, **kwargs)
+            identifier = self.identifier(graph)
+            if identifier is not None:
+                safely("raw_cuda_graph_exec", inspector.launches.bind, int(handle), identifier)
+            return handle
+
+        return raw_cuda_graph_exec
+
+
+def _keeps(graph: Any) -> bool | None:
+    """Whether torch keeps the captured graph beside its executable."""
+    try:
+        graph.raw_cuda_graph()
+    except Exception:
+        return False if hasattr(graph, "raw_cuda_graph") else None
+    return True

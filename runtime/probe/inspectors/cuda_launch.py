@@ -1,0 +1,164 @@
+"""Hooks on the graph functions of cuda-bindings: which captured graph a launched executable was made from."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .cuda import CudaInspector
+
+#: Modules that offer these functions: runtime and driver, under their present and their former names.
+LAUNCH_MODULES = ("cuda.bindings.runtime", "cuda.bindings.driver", "cuda.cudart", "cuda.cuda")
+_INSTANTIATE = (
+    "cudaGraphInstantiate",
+    "cudaGraphInstantiateWithFlags",
+    "cudaGraphInstantiateWithParams",
+    "cuGraphInstantiate",
+    "cuGraphInstantiateWithParams",
+)
+_UPDATE = ("cudaGraphExecUpdate", "cuGraphExecUpdate")
+_DESTROY = ("cudaGraphExecDestroy", "cuGraphExecDestroy")
+_FORGET = ("cudaGraphDestroy", "cuGraphDestroy")
+_LAUNCH = ("cudaGraphLaunch", "cuGraphLaunch")
+_SET = ("cudaGraphExec", "cuGraphExec")
+
+
+class LaunchHooks:
+    """Follows graph -> executable -> launch through cuda-bindings."""
+
+    def __init__(self, inspector: CudaInspector) -> None:
+        """Args: inspector: knows which raw graph was captured as what."""
+        self._inspector = inspector
+        self._executables: dict[int, int] = {}
+        self._updated: set[tuple[int, int]] = set()
+        self._strangers: set[int] = set()
+
+    def bind(self, executable: int, graph: int) -> None:
+        """An executable launches `graph` from now on."""
+        self._executables[executable] = graph
+        self._strangers.discard(executable)
+
+    def patch(self, module: ModuleType) -> None:
+        """Wrap the module's functions and every name bound to them before (never raises)."""
+        try:
+            for names, make in (
+                (_INSTANTIATE, self._instantiate),
+                (_UPDATE, self._update),
+                (_DESTROY, self._destroy),
+                (_FORGET, self._forget),
+                (_LAUNCH, self._launch),
+            ):
+                for name in names:
+                    self._wrap(module, name, make)
+            for name in dir(module):
+                if name.startswith(_SET) and name.endswith(("SetParams", "SetParams1D")):
+                    self._wrap(module, name, self._set_parameters)
+        except Exception as error:
+            self._inspector.recorder.problem("cuda-bindings", error)
+
+    def _wrap(self, module: ModuleType, name: str, make: Callable[[Any], Any]) -> None:
+        original = getattr(module, name, None)
+        if original is None or getattr(original, "_sgl_graph", False):
+            return
+        wrapper: Any = functools.wraps(original)(make(original))
+        wrapper._sgl_graph = True
+        self._inspector.patches.set(module, name, wrapper)
+        self._inspector.patches.sweep(original, wrapper)
+
+    def _safely(self, where: str, function: Any, *arguments: Any) -> None:
+        try:
+            function(*arguments)
+        except Exception as error:
+            self._inspector.recorder.problem(where, error)
+
+    def _graph_of(self, handle: int) -> int:
+        known = self._inspector.raw.get(handle)
+        if known is None:
+            known = self._inspector.raw[handle] = self._inspector.inspect_now(handle)
+        return known
+
+    def _instantiate(self, original: Any) -> Any:
+        def wrapper(graph: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(graph, *args, **kwargs)
+            self._safely("instantiate", self._instantiated, graph, result)
+            return result
+
+        return wrapper
+
+    def _instantiated(self, graph: Any, result: Any) -> None:
+        if _succeeded(result):
+            identifier = self._graph_of(int(graph))
+            self.bind(int(result[1]), identifier)
+            self._inspector.recorder.graph_event(identifier, "instantiated")
+
+    def _update(self, original: Any) -> Any:
+        def wrapper(executable: Any, graph: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(executable, graph, *args, **kwargs)
+            self._safely("update", self._updated_to, executable, graph, result)
+            return result
+
+        return wrapper
+
+    def _updated_to(self, executable: Any, graph: Any, result: Any) -> None:
+        if not _succeeded(result):
+            return
+        handle = int(executable)
+        old, new = self._executables.get(handle), self._graph_of(int(graph))
+        self.bind(handle, new)
+        if (handle, new) not in self._updated:  # servers switch an executable between graphs at each replay
+            self._updated.add((handle, new))
+            self._inspector.recorder.graph_event(new, "updated", **({} if old is None else {"was": old}))
+
+    def _destroy(self, original: Any) -> Any:
+        def wrapper(executable: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(executable, *args, **kwargs)
+            self._safely("destroy", self._executables.pop, int(executable), None)
+            return result
+
+        return wrapper
+
+    def _forget(self, original: Any) -> Any:
+        def wrapper(graph: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(graph, *args, **kwargs)
+            self._safely("destroy", self._inspector.raw.pop, int(graph), None)
+            return result
+
+        return wrapper
+
+    def _launch(self, original: Any) -> Any:
+        def wrapper(executable: Any, *args: Any, **kwargs: Any) -> Any:
+            self._safely("launch", self._launched, executable)
+            return original(executable, *args, **kwargs)
+
+        return wrapper
+
+    def _launched(self, executable: Any) -> None:
+        handle = int(executable)
+        identifier = self._executables.get(handle)
+        if identifier is not None:
+            self._inspector.replayed(identifier)
+        elif handle not in self._strangers:
+            self._strangers.add(handle)
+            self._inspector.recorder.problem("launch", "an executable graph was launched whose making was not seen")
+
+    def _set_parameters(self, original: Any) -> Any:
+        def wrapper(executable: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(executable, *args, **kwargs)
+            self._safely("update", self._changed, original.__name__, executable, result)
+            return result
+
+        return wrapper
+
+    def _changed(self, name: str, executable: Any, result: Any) -> None:
+        if _succeeded(result):
+            identifier = self._executables.get(int(executable))
+            self._inspector.recorder.problem(
+                "update", f"{name} changed graph {identifier}: its references are no longer those inspected"
+            )
+
+
+def _succeeded(result: Any) -> bool:
+    return bool(isinstance(result, tuple) and result and int(result[0]) == 0)

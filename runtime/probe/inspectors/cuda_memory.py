@@ -1,0 +1,323 @@
+"""Allocator events and addresses as the recorder's blocks: what a graph references, who allocated it, what became of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from .. import frames
+from ..blocks import Allocation, Block
+from ..recorder import Capture, Recorder
+from . import cuda_segments
+from .cuda_driver import Driver
+from .cuda_nodes import Word
+from .cuda_segments import Cell, MemoryMap, SegmentView
+from .cuda_trace import AllocatorTrace, Entry, Placement
+
+Pool = tuple[int, int]
+_DEFAULT: Pool = (0, 0)
+
+
+@dataclass(slots=True)
+class Handed:
+    """Memory handed out while a capture was open; `freed` holds the freeing frames once it was given back."""
+
+    address: int
+    size: int
+    frames: list[dict[str, Any]]
+    freed: list[dict[str, Any]] | None = None
+
+
+@dataclass(slots=True)
+class Window:
+    """An open capture and what the allocator did meanwhile on its device."""
+
+    capture: Capture
+    device: int
+    pool: Pool | None
+    #: Pools that owned memory when the capture began; consulted while its own is not known.
+    others: frozenset[Pool] = frozenset()
+    handed: list[Handed] = field(default_factory=list)
+    at: dict[int, Handed] = field(default_factory=dict)
+    freed: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
+
+    def latest(self, address: int) -> Handed | None:
+        """The last allocation of this window that held `address`."""
+        for handed in reversed(self.handed):
+            if handed.address <= address < handed.address + handed.size:
+                return handed
+        return None
+
+
+@dataclass(slots=True)
+class Resolution:
+    """References of a capture as its record holds them."""
+
+    refs: list[list[Any]] = field(default_factory=list)
+    unowned: list[dict[str, Any]] = field(default_factory=list)
+    dangling: list[tuple[Block, int | None]] = field(default_factory=list)
+
+
+class AllocatorWatch:
+    """Follows the caching allocator for the recorder; `drain` is the recorder's source of events."""
+
+    def __init__(self, recorder: Recorder, c: Any, driver: Driver, *, stacks: bool) -> None:
+        """Args: recorder: receives blocks and events. c: `torch._C`. driver: classifies memory. stacks: gather them."""
+        self.trace = AllocatorTrace(c, stacks=stacks)
+        self._recorder = recorder
+        self._c = c
+        self._driver = driver
+        self._windows: dict[int, Window] = {}
+        self._origin: dict[tuple[int, int], tuple[int, int, int | None]] = {}
+        self._kinds: dict[int, str | None] = {}
+
+    # Windows
+
+    def open(self, capture: Capture, device: int, pool: Pool | None) -> None:
+        """A capture begins; a pool that torch makes for it is recognised later as one that was not there before."""
+        others = frozenset[Pool]() if pool is not None else frozenset(cuda_segments.take(self._c).pools)
+        self._windows[capture.graph] = Window(capture, device, pool, others)
+
+    def close(self, graph: int) -> None:
+        """A capture ended or failed; what it left alive is remembered as its own."""
+        window = self._windows.pop(graph, None)
+        if window is None:
+            return
+        for handed in window.at.values():
+            stack = self._recorder.stack(frames.from_trace(handed.frames))
+            self._origin[window.device, handed.address] = (graph, handed.size, stack)
+
+    def pool_of(self, graph: int) -> Pool | None:
+        """The pool of an open capture as far as known."""
+        window = self._windows.get(graph)
+        return None if window is None else window.pool
+
+    # Events
+
+    def drain(self) -> None:
+        """Fetch and digest the events since the last time (the recorder calls this under its lock)."""
+        if self.trace.recording:
+            self.digest()
+
+    def digest(self) -> MemoryMap | None:
+        """Fetch events and tell the recorder those that matter, each between the replays it happened between.
+
+        Returns:
+            The segments right after the events while a capture is open, else None.
+        """
+        recorder = self._recorder
+        first = recorder.replays_ordered
+        batch = self.trace.fetch()
+        memory = cuda_segments.take(self._c) if self._windows else None
+        for text in batch.lost:
+            recorder.order_replays(recorder.replays_logged)
+            recorder.recorder_event("overflow" if "overflowed" in text else "gap", detail=text)
+        if memory is not None:
+            self._find_pools(batch.entries, memory)
+        offset = time.time_ns() - time.monotonic_ns()
+        marked = self.trace.set_marker is not None
+        pending: list[tuple[int, int, int, Entry, int, int]] = []
+        for device, entries in enumerate(batch.entries):
+            placement = Placement(first, recorder.pending_times, offset, marked)
+            for number, entry in enumerate(self._relevant(device, entries)):
+                after, before, t = placement.place(entry)
+                pending.append((after, device, number, entry, before, t))
+        if len(batch.entries) > 1:
+            pending.sort(key=lambda item: item[:3])
+        for after, device, _, entry, before, t in pending:
+            recorder.order_replays(after)
+            if self._tell(device, entry, t, memory) and before > after:
+                detail = f"{before - after} replays are too close to an allocator event to order"
+                recorder.recorder_event("tie", detail=detail)
+        return memory
+
+    def _find_pools(self, batch: list[list[Entry]], memory: MemoryMap) -> None:
+        """The pool that torch made for a capture: new since its begin, and memory was handed out from it."""
+        for window in self._windows.values():
+            if window.pool is not None or window.device >= len(batch):
+                continue
+            fresh = memory.pools - window.others - {_DEFAULT}
+            for entry in batch[window.device]:
+                segment = memory.segment(entry["addr"]) if entry["action"] == "alloc" else None
+                if segment is not None and segment.pool in fresh:
+                    window.pool = segment.pool
+                    break
+
+    def _relevant(self, device: int, entries: Iterable[Entry]) -> Iterable[Entry]:
+        blocks = self._recorder.blocks
+        watching = any(window.device == device for window in self._windows.values())
+        origin = self._origin
+        for entry in entries:
+            action = entry["action"]
+            if action == "free_requested":
+                address = entry["addr"]
+                if watching or blocks.is_live(device, address) or (device, address) in origin:
+                    yield entry
+            elif action == "alloc":
+                if watching or blocks.touches(device, entry["addr"], entry["size"]):
+                    yield entry
+            elif action in ("segment_free", "segment_unmap"):
+                yield entry
+
+    def _tell(self, device: int, entry: Entry, t: int, memory: MemoryMap | None) -> bool:
+        """Note one event; returns whether it concerned a registered block."""
+        action, address, size = entry["action"], int(entry["addr"]), int(entry["size"])
+        recorder = self._recorder
+        windows = [w for w in self._windows.values() if w.device == device]
+        if action == "alloc":
+            during = self._owner(windows, address, memory)
+            for window in windows:
+                handed = Handed(address, max(size, 1), entry.get("frames") or [])
+                window.handed.append(handed)
+                window.at[address] = handed
+            if recorder.blocks.touches(device, address, size):
+                recorder.allocated(device, address, max(size, 1), stack=self._stack(entry), t=t, during=during)
+                return True
+        elif action == "free_requested":
+            for window in windows:
+                freed = entry.get("frames") or []
+                window.freed[address] = freed
+                known = window.at.pop(address, None)
+                if known is not None:
+                    known.freed = freed
+            self._origin.pop((device, address), None)
+            if recorder.blocks.is_live(device, address):
+                recorder.freed(device, address, stack=self._stack(entry), t=t)
+                return True
+        else:
+            recorder.segment_gone(device, address, size)
+        return False
+
+    @staticmethod
+    def _owner(windows: list[Window], address: int, memory: MemoryMap | None) -> int | None:
+        if not windows or memory is None:
+            return None
+        segment = memory.segment(address)
+        if segment is None:
+            return None
+        return next((w.capture.graph for w in windows if w.pool == segment.pool and segment.pool != _DEFAULT), None)
+
+    def _stack(self, entry: Entry) -> int | None:
+        return self._recorder.stack(frames.from_trace(entry.get("frames") or []))
+
+    # References
+
+    def resolve(self, graph: int, words: list[Word], names: list[str], memory: MemoryMap) -> Resolution:
+        """Tie the words of an open capture to blocks; events must have been digested with the same `memory`."""
+        window = self._windows[graph]
+        out = Resolution()
+        unowned: dict[tuple[str, int], int] = {}
+        temporaries: dict[int, Block] = {}
+        dead: dict[int, Block] = {}
+        for word in words:
+            segment = memory.segment(word.value)
+            kind: str
+            block: Block | None = None
+            if segment is None:
+                found = self._memory_kind(word.value)
+                if found is None:
+                    continue
+                kind = "pinned" if found == "pinned" else "unowned"
+                if kind == "unowned":
+                    unowned[found, word.name] = unowned.get((found, word.name), 0) + 1
+            else:
+                tied = self._tie(window, word, segment, temporaries, dead, out)
+                if tied is None:
+                    unowned["stale-word", word.name] = unowned.get(("stale-word", word.name), 0) + 1
+                    continue
+                kind, block = tied
+            out.refs.append(
+                [word.node, word.name, word.parameter, word.offset, word.via, kind, None if block is None else block.id]
+            )
+        out.unowned = [{"kind": k, "name": names[n], "count": count} for (k, n), count in sorted(unowned.items())]
+        return out
+
+    def _tie(
+        self,
+        window: Window,
+        word: Word,
+        segment: SegmentView,
+        temporaries: dict[int, Block],
+        dead: dict[int, Block],
+        out: Resolution,
+    ) -> tuple[str, Block] | None:
+        graph, address, blocks = window.capture.graph, word.value, self._recorder.blocks
+        where = (list(segment.pool), (segment.address, segment.size), segment.device)
+        own_pool = segment.pool == window.pool and segment.pool != _DEFAULT
+        cell = segment.cell(address)
+        handed = window.latest(address) if own_pool else None
+        if handed is not None and (handed.freed is not None or cell is None or not cell.live):
+            block = temporaries.get(id(handed))
+            if block is None:
+                pool, place, device = where
+                block = temporaries[id(handed)] = blocks.refer_temporary(
+                    Allocation(
+                        handed.address,
+                        handed.size,
+                        pool,
+                        place,
+                        device,
+                        self._recorder.stack(frames.from_trace(handed.frames)),
+                        graph,
+                    ),
+                    self._recorder.stack(frames.from_trace(handed.freed or [])),
+                )
+            return "chain", block
+        if cell is not None and cell.live:
+            block = blocks.refer(self._allocation(cell, where, graph if handed is not None else None))
+            if block.allocation.during == graph:
+                return "chain", block
+            return ("external" if block.allocation.during is None else "pool"), block
+        return self._dangle(window, word, cell, where, dead, out)
+
+    def _allocation(self, cell: Cell, where: tuple[list[int], tuple[int, int], int], during: int | None) -> Allocation:
+        pool, place, device = where
+        stack = self._recorder.stack(frames.from_trace(cell.frames))
+        if during is None:
+            origin = self._origin.get((device, cell.address))
+            if origin is not None:
+                during = origin[0]
+                stack = origin[2] if stack is None else stack
+        return Allocation(cell.address, cell.size, pool, place, device, stack, during)
+
+    def _dangle(
+        self,
+        window: Window,
+        word: Word,
+        cell: Cell | None,
+        where: tuple[list[int], tuple[int, int], int],
+        dead: dict[int, Block],
+        out: Resolution,
+    ) -> tuple[str, Block] | None:
+        """A word that points at memory nobody owns at the end of the capture."""
+        pool, place, device = where
+        blocks = self._recorder.blocks
+        known = blocks.dead_at(device, word.value)
+        freed_in_window = next((a for a in window.freed if known is not None and a == known.address), None)
+        if known is not None and (not word.in_struct or freed_in_window is not None):
+            return ("external" if known.allocation.during is None else "pool"), known
+        handed = window.latest(word.value)
+        if word.in_struct and handed is None and not self._freed_inside(window, cell):
+            return None  # an unused slot of a by-value struct: free already before this capture
+        key = handed.address if handed is not None else (cell.address if cell is not None else word.value)
+        block = dead.get(key)
+        if block is None:
+            size = handed.size if handed is not None else (cell.size if cell is not None else 1)
+            allocated = self._recorder.stack(frames.from_trace(handed.frames)) if handed is not None else None
+            freed = handed.freed if handed is not None else window.freed.get(key)
+            block = dead[key] = blocks.refer_dead(Allocation(key, size, pool, place, device, allocated, None))
+            out.dangling.append((block, self._recorder.stack(frames.from_trace(freed or []))))
+        return ("external" if block.allocation.during is None else "pool"), block
+
+    @staticmethod
+    def _freed_inside(window: Window, cell: Cell | None) -> bool:
+        return cell is not None and any(cell.address <= a < cell.address + cell.size for a in window.freed)
+
+    def _memory_kind(self, address: int) -> str | None:
+        if address not in self._kinds:
+            if len(self._kinds) > 100_000:
+                self._kinds.clear()
+            self._kinds[address] = self._driver.memory_kind(address)
+        return self._kinds[address]

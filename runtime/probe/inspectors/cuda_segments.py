@@ -1,0 +1,106 @@
+"""A snapshot of the caching allocator: which segment and which block an address lies in."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A block of a segment as the snapshot shows it."""
+
+    address: int
+    size: int
+    live: bool
+    frames: list[dict[str, Any]]
+
+
+@dataclass(slots=True)
+class SegmentView:
+    """A segment and its cells in order of address."""
+
+    address: int
+    size: int
+    pool: tuple[int, int]
+    device: int
+    raw: list[dict[str, Any]]
+    _starts: list[int] | None = None
+
+    def cell(self, address: int) -> Cell | None:
+        """The block that holds `address`."""
+        if self._starts is None:
+            at = self.address
+            for block in self.raw:
+                block.setdefault("address", at)
+                at = block["address"] + block["size"]
+            self._starts = [block["address"] for block in self.raw]
+        index = bisect_right(self._starts, address) - 1
+        if index < 0:
+            return None
+        block = self.raw[index]
+        if address >= block["address"] + block["size"]:
+            return None
+        return Cell(block["address"], block["size"], block["state"] != "inactive", block.get("frames") or [])
+
+
+class MemoryMap:
+    """All segments at one moment."""
+
+    def __init__(self, segments: list[dict[str, Any]]) -> None:
+        """Args: segments: as `torch.cuda.memory_snapshot()` gives them."""
+        views = [
+            SegmentView(s["address"], s["total_size"], _pool(s.get("segment_pool_id")), int(s["device"]), s["blocks"])
+            for s in segments
+        ]
+        self._views = sorted(views, key=lambda v: v.address)
+        self._starts = [v.address for v in self._views]
+        self._reach: list[int] = []  # how far any segment up to this one extends: segments may be laid over one another
+        for view in self._views:
+            self._reach.append(max(view.address + view.size, self._reach[-1] if self._reach else 0))
+        self.lowest = self._starts[0] if views else 0
+        self.highest = max((v.address + v.size for v in views), default=0)
+
+    def segment(self, address: int) -> SegmentView | None:
+        """The segment that holds `address`; of several, the one that begins last."""
+        if not self.lowest <= address < self.highest:
+            return None
+        index = bisect_right(self._starts, address) - 1
+        while index >= 0 and self._reach[index] > address:
+            view = self._views[index]
+            if address < view.address + view.size:
+                return view
+            index -= 1
+        return None
+
+    def free_cells(self, pool: tuple[int, int]) -> list[tuple[int, int, int]]:
+        """Device, address and size of each free block of a pool."""
+        found = []
+        for view in self._views:
+            if view.pool == pool:
+                at = view.address
+                for block in view.raw:
+                    at = block.get("address", at)
+                    if block["state"] == "inactive":
+                        found.append((view.device, at, int(block["size"])))
+                    at += block["size"]
+        return found
+
+    @property
+    def pools(self) -> set[tuple[int, int]]:
+        """Pools that own a segment."""
+        return {view.pool for view in self._views}
+
+
+def _pool(raw: Any) -> tuple[int, int]:
+    return (int(raw[0]), int(raw[1])) if raw else (0, 0)
+
+
+def take(c: Any) -> MemoryMap:
+    """Snapshot the allocator, without its events where this torch allows that."""
+    try:
+        snapshot = c._cuda_memorySnapshot((0, 0, False))
+    except (TypeError, RuntimeError):
+        snapshot = c._cuda_memorySnapshot(None)
+    return MemoryMap(snapshot["segments"])

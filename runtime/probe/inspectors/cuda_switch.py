@@ -1,0 +1,67 @@
+"""Notices when somebody else switches the allocator's recording or its markers, and takes them up again."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from .. import frames
+from ..patching import Patches
+from ..recorder import Recorder
+from .cuda_trace import AllocatorTrace
+
+
+class RecorderSwitch:
+    """Wraps the functions that switch recording, on `torch._C`, through which every caller goes."""
+
+    def __init__(self, recorder: Recorder, torch: Any, trace: AllocatorTrace, patches: Patches) -> None:
+        """Args: recorder: told of it. torch: the module. trace: what records. patches: restores."""
+        self._recorder = recorder
+        self._torch = torch
+        self._trace = trace
+        self._patches = patches
+
+    def install(self) -> None:
+        """Wrap what this torch has."""
+        c = self._torch._C
+        for name in ("_cuda_record_memory_history", "_cuda_record_memory_history_legacy"):
+            if hasattr(c, name):
+                self._patches.replace(c, name, self._switch)
+        if hasattr(c, "_cuda_setMemoryMetadata"):
+            self._patches.replace(c, "_cuda_setMemoryMetadata", self._metadata)
+
+    def _switch(self, original: Any) -> Any:
+        recorder, trace = self._recorder, self._trace
+
+        @functools.wraps(original)
+        def switched(*args: Any, **kwargs: Any) -> Any:
+            # What happened until here is read first; the program's own history is emptied by that, as its switch would.
+            recorder.drain()
+            with recorder.lock:
+                result = original(*args, **kwargs)
+                try:
+                    if not recorder.sealed and trace.recording:
+                        lost = trace.resume()
+                        event = "off-by-other" if lost else "on"
+                        detail = lost or "recording was switched by the program and taken up again; no event was lost"
+                        recorder.recorder_event(event, detail=detail, stack=recorder.stack(frames.here(2)))
+                except Exception as error:
+                    recorder.problem("recorder switch", error)
+                return result
+
+        return switched
+
+    def _metadata(self, original: Any) -> Any:
+        recorder, trace = self._recorder, self._trace
+
+        @functools.wraps(original)
+        def set_metadata(*args: Any, **kwargs: Any) -> Any:
+            try:
+                if trace.set_marker is not None:
+                    recorder.drain()
+                    trace.set_marker = None  # from here on the order of events rests on their times
+            except Exception as error:
+                recorder.problem("markers", error)
+            return original(*args, **kwargs)
+
+        return set_metadata

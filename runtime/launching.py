@@ -31,7 +31,6 @@ from sgl_graph.runtime.processes import Watchdog
 from sgl_graph.runtime.server import Server
 
 Say = Callable[[str], None]
-_FOOTER_WAIT = 30.0
 #: How long a request may go on after one of the server's processes vanished.
 _LOST_GRACE = 10.0
 
@@ -204,13 +203,16 @@ class Launcher:
 
     def _await_footers(self, folder: Path) -> None:
         """Wait until each worker that lives has closed its receipts."""
-        deadline = time.monotonic() + _FOOTER_WAIT
+        wait = self.options.footer_wait
+        deadline = time.monotonic() + wait
+        open_: list[Path] = []
         while time.monotonic() < deadline:
             open_ = [path for path in folder.glob("*.jsonl") if not _closed(path)]
             if not open_:
                 return
             time.sleep(0.1)
-        self.say(f"  {len(open_)} workers wrote no footer within {_FOOTER_WAIT:.0f} s: {open_[0].stem}")
+        if open_:
+            self.say(f"  {len(open_)} workers wrote no footer within {wait:.0f} s: {open_[0].stem}")
 
 
 def _seen(workers: Sequence[WorkerObservation], label: str) -> bool:

@@ -35,6 +35,8 @@ class RunOptions:
     start_timeout: float = 900.0
     request_timeout: float = 300.0
     stop_timeout: float = 20.0
+    #: Seconds that workers have to close their receipts once asked.
+    footer_wait: float = 30.0
     #: Seconds without traffic at both ends of a set: longer than the probe keeps a run of replays open.
     settle: float = 0.8
 

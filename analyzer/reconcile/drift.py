@@ -215,7 +215,7 @@ def _unexecuted(view: MapView, workers: Sequence[WorkerObservation]) -> list[Dri
                     subject=path.id,
                     predicted="captured",
                     observed="no capture",
-                    text=f"{path.name} ({path.backend}) was predicted and never captured; see {path.decided_at}",
+                    text=f"{path.name} ({path.backend}) was predicted and never captured{_see(path)}",
                 )
             )
             continue
@@ -229,7 +229,7 @@ def _unexecuted(view: MapView, workers: Sequence[WorkerObservation]) -> list[Dri
                     observed=_numbers(captured),
                     text=(
                         f"{path.name}: predicted buckets {_numbers(path.buckets)}, captured {_numbers(captured)}"
-                        f"{f' (clamped by {path.clamped_by})' if path.clamped_by else ''}; see {path.decided_at}"
+                        f"{f' (clamped by {path.clamped_by})' if path.clamped_by else ''}{_see(path)}"
                     ),
                 )
             )
@@ -242,7 +242,7 @@ def _unexecuted(view: MapView, workers: Sequence[WorkerObservation]) -> list[Dri
                     predicted="replayed",
                     observed="captured only",
                     text=f"{path.name}: captured and never replayed: {', '.join(unreplayed[:12])}"
-                    f"{' ...' if len(unreplayed) > 12 else ''}; see {path.decided_at}",
+                    f"{' ...' if len(unreplayed) > 12 else ''}{_see(path)}",
                 )
             )
     return found
@@ -291,6 +291,10 @@ def _between_workers(workers: Sequence[WorkerObservation]) -> list[Drift]:
                         )
                     )
     return found
+
+
+def _see(path: MapPath) -> str:
+    return "" if path.decided_at == "unknown" else f"; see {path.decided_at}"
 
 
 def _size(label: str) -> int | None:

@@ -1,0 +1,1 @@
+"""A serving checkout reduced to its outside: arguments, HTTP, processes. Behaviour by FAKE_* variables."""

@@ -1,0 +1,1 @@
+"""Nothing is served here; launch_server answers by arithmetic."""

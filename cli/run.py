@@ -145,17 +145,15 @@ def exit_code(ledger: Ledger) -> ExitCode:
 
 def _serve(options: RunOptions, *, dry_run: bool, format_: Format) -> ExitCode:
     from sgl_graph.cli.render.report import markdown, overhead_line, report_text
+    from sgl_graph.runtime.archive import refuse_existing
     from sgl_graph.runtime.checkout import locate
-    from sgl_graph.runtime.inject import injector, inspector_of
-    from sgl_graph.runtime.planning import prepare
+    from sgl_graph.runtime.planning import inspector_of, prepare
     from sgl_graph.runtime.run import check_gaps, execute
 
-    if not dry_run and options.out.exists() and any(options.out.iterdir() if options.out.is_dir() else [options.out]):
-        from sgl_graph.analyzer.errors import OutputExists
-
-        raise OutputExists(f"{options.out} exists", hint="run writes into a fresh folder only; name another with --out")
+    if not dry_run:
+        refuse_existing(options.out)
     location = locate(options.checkout)
-    inspector = inspector_of({**options.env, **options.command.env}, location.base)
+    inspector = inspector_of({**options.env, **options.command.env})
     prepared = prepare(options, location, _map_bytes(options), inspector=inspector)
     for gap in prepared.plan.gaps:
         console.warn(f"material gap: {gap}")
@@ -163,7 +161,10 @@ def _serve(options: RunOptions, *, dry_run: bool, format_: Format) -> ExitCode:
         _show_plan(prepared, format_)
         return ExitCode.DONE
     check_gaps(prepared.plan)
-    finished = execute(options, prepared, injector(inspector, tool=prepared.plan.tool_digest), markdown, console.note)
+    with tempfile.TemporaryDirectory(prefix="sgl-graph-") as folder:
+        # The injection is no evidence, so it stays out of the archive.
+        inject = FolderInjector(Path(folder), inspector=inspector or "cuda", tool=prepared.plan.tool_digest)
+        finished = execute(options, prepared, inject, markdown, console.note)
     match format_:
         case Format.TABLE:
             console.report(report_text(finished.ledger))

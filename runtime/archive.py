@@ -18,6 +18,16 @@ from sgl_graph.analyzer.records.base import Record
 _RESERVE, _RESERVE_BYTES = ".reserve", 2 << 20
 
 
+def refuse_existing(out: Path) -> None:
+    """Make sure that a run's folder is fresh.
+
+    Raises:
+        OutputExists: Something is there.
+    """
+    if out.is_symlink() or (out.exists() and (not out.is_dir() or any(out.iterdir()))):
+        raise OutputExists(f"{out} exists", hint="run writes into a fresh folder only; name another with --out")
+
+
 class RunArchive:
     """Writes into one folder; nothing that was there before is touched, for nothing was."""
 
@@ -31,15 +41,18 @@ class RunArchive:
         Raises:
             OutputExists: It exists and is not an empty folder.
             ConfigError: It cannot be made.
+            HostError: The disk is full.
         """
+        refuse_existing(out)
         try:
-            if out.is_symlink() or (out.exists() and (not out.is_dir() or any(out.iterdir()))):
-                raise OutputExists(f"{out} exists", hint="run writes into a fresh folder only; name another with --out")
             out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ConfigError(f"--out {out}: {error.strerror}") from error
         archive = cls(out.resolve())
-        archive._write(_RESERVE, b"\0" * _RESERVE_BYTES)
+        try:
+            archive._write(_RESERVE, b"\0" * _RESERVE_BYTES)
+        except OSError as error:
+            raise _refused(archive.root, error) from error
         return archive
 
     def path(self, name: str) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -147,6 +148,7 @@ def _serve(options: RunOptions, *, dry_run: bool, format_: Format) -> ExitCode:
     from sgl_graph.cli.render.report import markdown, overhead_line, report_text
     from sgl_graph.runtime.archive import refuse_existing
     from sgl_graph.runtime.checkout import locate
+    from sgl_graph.runtime.inject import FolderInjector
     from sgl_graph.runtime.planning import inspector_of, prepare
     from sgl_graph.runtime.run import check_gaps, execute
 

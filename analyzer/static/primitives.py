@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+#: torch, and the emulated device of the fixtures, which has torch's interface.
+_LIBRARY = r"(?:torch|emugraph)"
 _DEVICE_MODULE = (
-    r"(?:torch\.(?P<device>cuda|npu|xpu|musa|mlu|hpu|accelerator)|(?P<plugin>torch_npu|torch_musa|torch_xpu)"
+    rf"(?:{_LIBRARY}\.(?P<device>cuda|npu|xpu|musa|mlu|hpu|accelerator)|(?P<plugin>torch_npu|torch_musa|torch_xpu)"
     r"(?:\.(?:npu|musa|xpu))?|(?P<any>torch\.get_device_module\(\)))(?:\.graphs)?"
 )
 _MODULE_MEMBER = re.compile(rf"^{_DEVICE_MODULE}\.(?P<name>\w+)$")

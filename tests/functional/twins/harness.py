@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -13,44 +12,11 @@ from pathlib import Path
 from sgl_graph.analyzer.reconcile.lifetime import lifetime_verdict
 from sgl_graph.analyzer.records.receipts import read_receipts
 from sgl_graph.analyzer.records.verdicts import LifetimeResult
+from sgl_graph.runtime.inject import ProbeSettings, write_injection
 
 ROOT = Path(__file__).resolve().parents[3]
 TWINS = ROOT / "fixtures" / "twins"
 EMULATED = ROOT / "fixtures" / "emulated"
-
-#: Enters the probe in each process of the program, as the injection of a run does.
-_ENTER = """
-import atexit, os, threading
-from sgl_graph.runtime.probe.config import from_environment
-from sgl_graph.runtime.probe.recorder import Recorder
-
-recorder = Recorder(from_environment(), inspector="emugraph.inspector")
-recorder.role("program")
-
-from emugraph import inspector
-
-handle = inspector.install(recorder)
-os.register_at_fork(after_in_child=lambda: (recorder.forked(), recorder.role("program"), handle.forked()))
-atexit.register(lambda: recorder.close("exit"))
-leave = os._exit
-
-
-def leaving(code):
-    recorder.close("exit")
-    leave(code)
-
-
-os._exit = leaving
-
-
-def drain():
-    while not recorder.sealed:
-        recorder.drain()
-        threading.Event().wait(0.1)
-
-
-threading.Thread(target=drain, daemon=True).start()
-"""
 
 
 @dataclass(frozen=True)
@@ -88,21 +54,9 @@ def freeing_line(script: Path) -> int | None:
 
 def run_twin(script: Path, folder: Path) -> Outcome:
     """Run a twin under the probe in `folder`."""
-    injected = folder / "injected"
-    injected.mkdir()
-    (injected / "sitecustomize.py").write_text(_ENTER, "utf-8")
-    config = {
-        "receipts": str(folder / "receipts"),
-        "run": "twin",
-        "launch": "program",
-        "inspector": "emugraph.inspector",
-    }
-    (injected / "config.json").write_text(json.dumps(config), "utf-8")
-    environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join([str(injected), str(EMULATED)]),
-        "SGL_GRAPH_PROBE": str(injected),
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
+    settings = ProbeSettings("twin", "program", folder / "receipts", inspector="emugraph.inspector@emugraph")
+    injection = write_injection(folder / "injected", settings)
+    environment = injection.environment({**os.environ, "PYTHONPATH": str(EMULATED), "PYTHONDONTWRITEBYTECODE": "1"})
     done = subprocess.run(
         [sys.executable, str(script)], env=environment, capture_output=True, text=True, timeout=60, check=False
     )

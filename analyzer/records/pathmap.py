@@ -59,7 +59,10 @@ class CheckoutIdentity(Record):
     tree: str | None = None
     dirty: bool | None = None
     sglang_version: str | None = None
-    digest: str
+    #: Digest over the files of the checkout that the analysis read.
+    digest_: str = Field(alias="digest")
+
+    model_config = {"populate_by_name": True, "serialize_by_alias": True}
 
 
 class DeviceFacts(Record):
@@ -229,7 +232,7 @@ class Stats(Record):
 class PathMap(Record):
     """The whole map, `"schema": "sgl-graph.path-map/1"`."""
 
-    schema_: Literal["sgl-graph.path-map/1"] = Field(default=SCHEMA, alias="schema")
+    schema_: Literal["sgl-graph.path-map/1"] = Field(default="sgl-graph.path-map/1", alias="schema")
     checkout: CheckoutIdentity
     command: tuple[str, ...]
     env: dict[str, str] = {}

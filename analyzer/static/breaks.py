@@ -84,9 +84,10 @@ def _applications(types: GraphTypes, owners: Owners, scope: Scope, names: set[st
                 decorating.add(id(decorator))
     for call in scope.calls:
         name = last_name(call.expression[1])
-        if name in names and id(call.expression) not in decorating and _wraps_something(call):
-            if _leads_to(types, scope, call.expression[1], names):
-                found.append(_site(scope, call, "break-point"))
+        if name not in names or id(call.expression) in decorating or not _wraps_something(call):
+            continue
+        if _leads_to(types, scope, call.expression[1], names):
+            found.append(_site(scope, call, "break-point"))
     return found
 
 
@@ -119,11 +120,7 @@ def _eager_calls(types: GraphTypes, owners: Owners, scope: Scope) -> list[RawSit
     holder = outermost(scope)
     if holder.owner not in owners.containers or REPLAYS not in owners.direct.get(holder.name, ()):
         return []
-    return [
-        _site(scope, call, "eager-between")
-        for call in scope.calls
-        if call.loops and call.expression[1][0] == "s" and not types.evaluate(scope, call.expression[1])
-    ]
+    return [_site(scope, call, "eager-between") for call in scope.calls if call.loops and call.expression[1][0] == "s"]
 
 
 def _hooks(types: GraphTypes, owners: Owners) -> list[RawSite]:

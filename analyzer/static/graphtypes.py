@@ -523,6 +523,8 @@ class GraphTypes:
                 return frozenset().union(*(self.annotation(scope, part) for part in inner))
             if head in _CONTAINERS and inner:
                 return contained(self.annotation(scope, inner[-1]))
+            if head == "Callable":
+                return NONE
             if head in ("Type", "type"):
                 return frozenset(t.replace("obj:", "class:", 1) for t in self.annotation(scope, inner[0]))
             return self.annotation(scope, item[1])
@@ -555,9 +557,12 @@ def _declaring(root: Scope, name: str) -> Iterator[Scope]:
     for scope in root.children:
         if scope.kind == "class":
             yield from _declaring(scope, name)
-        elif scope.function is not None and name not in scope.function.locals:
-            if name.encode() in bytes(scope.function.body):
-                yield from scope.walk()
+        elif (
+            scope.function is not None
+            and name not in scope.function.locals
+            and name.encode() in bytes(scope.function.body)
+        ):
+            yield from scope.walk()
 
 
 def elements(tags: Tags) -> Tags:

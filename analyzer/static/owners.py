@@ -25,7 +25,7 @@ class Level:
 
     effects: dict[str, dict[str, Effects]] = field(default_factory=dict)
 
-    def __contains__(self, name: str) -> bool:
+    def __contains__(self, name: object) -> bool:
         return name in self.effects
 
     def of(self, class_name: str, method: str) -> Effects:
@@ -41,6 +41,8 @@ class Owners:
         self.direct = direct
         self.containers: set[str] = set()
         self.contexts: set[str] = set()
+        #: Containers that stand for an executable of a table: making one registers a graph, it captures none.
+        self.proxies: set[str] = set()
         self.tables = Level()
         self.runners = Level()
         self.composites = Level()
@@ -80,6 +82,14 @@ class Owners:
         """Whether a function replays a container as a whole."""
         scope = self.types.scopes.get(function)
         return scope is not None and scope.owner in self.containers and REPLAYS in self.direct.get(function, ())
+
+    def makes_proxies(self, function: str) -> bool:
+        """Whether a function turns captured graphs into executables of its own."""
+        scope = self.types.scopes.get(function)
+        if not self.proxies or scope is None or scope.owner not in self.tables:
+            return False
+        made = {tag[6:] for _, tags in self.resolved(scope) for tag in tags if tag.startswith("class:")}
+        return bool(made & self.proxies)
 
     # -- construction
 
@@ -169,12 +179,13 @@ class Owners:
                 holder = outermost(scope)
                 for tag in tags:
                     kind, _, name = tag.partition(":")
-                    if kind == "class" and (name in self.contexts or name in self.containers):
+                    if kind == "class" and name in (self.contexts | self.containers) - self.proxies:
                         self.direct.setdefault(holder.name, set()).add(CAPTURES)
-                    elif kind == "func" and (
-                        self.is_container_replay(name) or self._hands_itself_over(scope, call, name)
-                    ):
+                    elif kind == "func" and self.is_container_replay(name):
                         self.direct.setdefault(holder.name, set()).add(REPLAYS)
+                    elif kind == "func" and self._hands_itself_over(scope, call, name):
+                        self.direct.setdefault(holder.name, set()).add(REPLAYS)
+                        self.proxies.add(holder.owner or "")
 
     def _hands_itself_over(self, scope: Scope, call: CallFact, function: str) -> bool:
         """`self.registry.replay(self, ...)`: the receiver is the graph, the table only launches it."""
@@ -306,6 +317,10 @@ def may_lead_to(scope: Scope, callee: Expression, names: set[str], depth: int = 
     """Whether a callee ends in one of the names, or is a local whose bindings mention one."""
     if last_name(callee) in names:
         return True
+    while callee and callee[0] in ("s", "c"):
+        callee = callee[1]
+    if callee[0] == "l":
+        return True
     if callee[0] != "n" or depth == 0:
         return False
     at: Scope | None = scope
@@ -320,8 +335,8 @@ def may_lead_to(scope: Scope, callee: Expression, names: set[str], depth: int = 
 
 
 def leaves(expression: Expression) -> Iterator[Expression]:
-    """Names and attributes inside an expression."""
-    if expression and expression[0] in ("n", "a"):
+    """Names, attributes and lambdas inside an expression."""
+    if expression and expression[0] in ("n", "a", "l"):
         yield expression
     for part in expression[1:] if expression else ():
         if isinstance(part, list) and part:

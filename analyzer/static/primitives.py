@@ -60,9 +60,9 @@ def api_of(path: str) -> Api | None:
     if path.startswith(_CUDA_ROOTS):
         return _cuda_call(path.rsplit(".", 1)[-1])
     if path.startswith("torch_memory_saver") and path.endswith(".cuda_graph"):
-        return Api("capture", "saver-context", "cuda")
+        return Api("capture", "saver-context", "any")
     if path.startswith("torch_memory_saver") and path.endswith(".region"):
-        return Api("pool", "saver-region", "cuda")
+        return Api("pool", "saver-region", "any")
     if path.startswith("torchair.") and path.endswith("get_npu_backend"):
         return Api("capture", "compiler", "npu")
     return None

@@ -46,3 +46,8 @@ GRAPH_CONFIG_FIELD = "cuda_graph_config"
 GRAPH_SIZES, GRAPH_BOUND, GRAPH_BACKEND = "bs", "max_bs", "backend"
 #: Fields that hold the decode sizes in releases without settings per phase.
 LEGACY_SIZE_FIELDS = {"decode": ("cuda_graph_bs",), "prefill": ("piecewise_cuda_graph_tokens",)}
+
+# -- graph primitives ------------------------------------------------------------------------------------------------
+
+#: Decorators that name an operator at which a compiled graph is cut into pieces.
+SPLIT_REGISTRARS = frozenset({"register_split_op"})

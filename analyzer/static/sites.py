@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from sgl_graph.analyzer.static import breaks, pools
+from sgl_graph.analyzer.static import breaks, entries, pools
 from sgl_graph.analyzer.static.facts import Expression
 from sgl_graph.analyzer.static.graphtypes import GraphTypes, last_name
 from sgl_graph.analyzer.static.owners import CAPTURES, REPLAYS, Owners, is_own_call, may_lead_to, outermost
@@ -20,7 +20,7 @@ from sgl_graph.analyzer.static.text import render
 _HINT = re.compile(rb"[gG]raph|Capture|\.region\(|torchair")
 _TOKENS = re.compile(
     rb"(?:CUDA|NPU|XPU|MUSA)Graph\b|cudaGraph[A-Z]|hipGraph[A-Z]|cuGraph[A-Z]|StreamBeginCapture|graph_pool_handle"
-    rb"|capture_begin|make_graphed_callables|\.graph\(|\.cuda_graph\b|torchair|\.region\("
+    rb"|capture_begin|make_graphed_callables|\.graph\(|\.cuda_graph\b|torchair|\.region\(|torch\.compile\("
 )
 _NAMES = {
     "graph", "graph_pool_handle", "make_graphed_callables", "MemPool", "use_mem_pool", "cuda_graph", "region",
@@ -50,26 +50,45 @@ class SiteSearch:
     sites: list[RawSite]
 
 
-def find_sites(project: Project, folders: Iterable[str] = ("sglang/srt/", "sglang/kernels/")) -> SiteSearch:
+def find_sites(project: Project, folder: str = "sglang/srt/") -> SiteSearch:
     """All graph primitives in the serving package, sorted by file and line."""
-    paths = [path for path in project.sources.paths() if path.startswith(tuple(folders))]
-    texts = {path: project.sources.text(path) for path in paths}
-    chosen = [path for path in paths if _HINT.search(texts[path]) and _TOKENS.search(texts[path])]
-    project.prefetch(module_name(path)[0] for path in chosen)
-    types = GraphTypes(project, [module_name(path)[0] for path in chosen])
+    index = _TextIndex(project, folder)
+    types = GraphTypes(project, index.take(_TOKENS))
     found = _direct(types)
     owners = Owners(types, _effects(found))
-    wider = re.compile("|".join(sorted(map(re.escape, _outside_names(owners)))).encode() or rb"(?!)")
-    more = [path for path in paths if path not in set(chosen) and wider.search(texts[path])]
-    if more:
-        project.prefetch(module_name(path)[0] for path in more)
-        types.extend(module_name(path)[0] for path in more)
+    if more := index.take(_any_of(_outside_names(owners))):
+        types.extend(more)
         owners = Owners(types, _effects(found))
     found += _owner_sites(types, owners)
     found += pools.find(types, found)
     found += breaks.find(types, owners, found)
     found += _compiled_tables(types)
+    found += entries.find(types, owners, found, lambda names: index.take(_any_of(names)))
     return SiteSearch(types, owners, _unique(found))
+
+
+class _TextIndex:
+    """Which modules to read, by their text; each is handed out once."""
+
+    def __init__(self, project: Project, folder: str) -> None:
+        self._project = project
+        text = project.sources.text
+        paths = [path for path in project.sources.paths() if path.startswith(folder)]
+        self._texts = {path: source for path in paths if _HINT.search(source := text(path))}
+
+    def take(self, pattern: re.Pattern[bytes]) -> list[str]:
+        """Modules whose text the pattern finds, sorted, fewer each time."""
+        taken = [path for path, source in self._texts.items() if pattern.search(source)]
+        for path in taken:
+            del self._texts[path]
+        names = [module_name(path)[0] for path in taken]
+        self._project.prefetch(names)
+        return names
+
+
+def _any_of(names: Iterable[str]) -> re.Pattern[bytes]:
+    """Any of these identifiers; a pattern that never matches for none."""
+    return re.compile("|".join(sorted(map(re.escape, names))).encode() or rb"(?!)")
 
 
 def _outside_names(owners: Owners) -> set[str]:
@@ -190,10 +209,25 @@ def _effects(sites: Iterable[RawSite]) -> dict[str, set[str]]:
     """What each function does to graphs, by the direct sites in it."""
     effects: dict[str, set[str]] = {}
     for site in sites:
-        if site.role in ("capture", "replay") and site.form not in ("instantiate", "compiler"):
+        if site.role in ("capture", "replay") and site.form not in ("instantiate", "compiler") and not _passing(site):
             effect = CAPTURES if site.role == "capture" else REPLAYS
             effects.setdefault(outermost(site.scope).name, set()).add(effect)
     return effects
+
+
+def _passing(site: RawSite) -> bool:
+    """Whether a replay is of a graph that the same function has just made and keeps nowhere."""
+    if site.role != "replay" or site.call is None or site.call.expression[1][0] != "a":
+        return False
+    receiver = site.call.expression[1][1]
+    bindings = site.scope.bindings.get(receiver[1], []) if receiver[0] == "n" else []
+    if not bindings or not all(b.kind == "value" and b.expression[0] == "c" for b in bindings):
+        return False
+    kept = any(value == receiver for _, value, _, _ in site.scope.assignments) or any(
+        value == receiver for value, _ in site.scope.returns
+    )
+    made_here = all((last_name(b.expression) or "").endswith("Graph") for b in bindings)
+    return made_here and not kept
 
 
 # -- calls on graph-owning classes
@@ -203,7 +237,7 @@ def _owner_sites(types: GraphTypes, owners: Owners) -> list[RawSite]:
     found: list[RawSite] = []
     sessions = _sessions(types, owners)
     for scope in list(types.scopes.values()):
-        if scope.name in sessions:
+        if scope.name in sessions and not any(last_name(d) == "abstractmethod" for d in scope.decorators):
             found.append(RawSite(scope, scope.line, "capture", "session", scope.name.rsplit(".", 1)[-1], NO_DEVICES))
         for call, tags in owners.resolved(scope):
             site = _owner_site(types, owners, sessions, scope, call, tags)
@@ -227,6 +261,10 @@ def _owner_site(
     def site(role: str, form: str, targets: Iterable[str]) -> RawSite:
         return RawSite(scope, call.line, role, form, text, NO_DEVICES, targets=tuple(sorted(targets)), call=call)
 
+    if classes & owners.proxies:
+        return site("update", "proxy", classes & owners.proxies)
+    if any(owners.makes_proxies(name) for name in functions) and not own:
+        return site("update", "register", functions)
     if classes & owners.contexts:
         return site("capture", "container-context", classes & owners.contexts)
     if classes & owners.containers:
@@ -269,26 +307,19 @@ def _replaying(owners: Owners, scope: Scope) -> bool:
 
 def _sessions(types: GraphTypes, owners: Owners) -> set[str]:
     """Methods of tables that are entered around a whole series of captures: they bind a pool or a stream for it."""
-    names: dict[str, int] = {}
-    for table in owners.tables.effects:
-        for name, method in types.methods(table).items():
-            if any(last_name(d) == "contextmanager" for d in method.decorators) and _binds_and_clears(method):
-                names[name] = names.get(name, 0) + 1
-    found = set()
-    for table in owners.tables.effects:
-        for owner in types.mro(table):
-            for name, method in types.methods(owner).items():
-                abstract = any(last_name(d) == "abstractmethod" for d in method.decorators)
-                if name in names and not abstract:
-                    found.add(method.name)
-    abstract_names = {
+    names = {
+        name
+        for table in owners.tables.effects
+        for name, method in types.methods(table).items()
+        if any(last_name(d) == "contextmanager" for d in method.decorators) and _binds_and_clears(method)
+    }
+    return {
         method.name
         for table in owners.tables.effects
         for owner in types.mro(table)
         for name, method in types.methods(owner).items()
         if name in names
     }
-    return found | abstract_names
 
 
 def _binds_and_clears(method: Scope) -> bool:
@@ -356,5 +387,4 @@ def _unique(sites: list[RawSite]) -> list[RawSite]:
             best[key] = replace(
                 other, devices=other.devices | site.devices, forms=other.forms | site.forms | {site.form}
             )
-    order: Callable[[RawSite], tuple[str, int, str, str]] = lambda s: (s.scope.module.path, s.line, s.role, s.form)  # noqa: E731
-    return sorted(best.values(), key=order)
+    return sorted(best.values(), key=lambda s: (s.scope.module.path, s.line, s.role, s.form))

@@ -98,7 +98,7 @@ class ClassInfo:
     """A class of the checkout with what the hierarchy says of it.
 
     Attributes:
-        mro: qualified names, itself first; external bases appear as access paths (`torch.nn.Module`).
+        ancestors: qualified names in resolution order, itself first; external bases appear as access paths (`torch.nn.Module`).
         methods: name to qualified name of the function, own body only.
         attributes: attribute name to access paths or qualified class names that it may hold (instances), as inferred.
     """
@@ -106,7 +106,7 @@ class ClassInfo:
     qualname: str
     module: Module
     facts: ClassFacts
-    mro: tuple[str, ...]
+    ancestors: tuple[str, ...]
     methods: dict[str, str]
     attributes: dict[str, frozenset[str]] = field(default_factory=dict)
     subclasses: frozenset[str] = frozenset()

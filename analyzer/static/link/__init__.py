@@ -1,0 +1,1 @@
+"""Linking: an abstract interpreter over facts that yields the call graph of one configuration."""

@@ -1,0 +1,425 @@
+"""Attributes: what `x.name` may be, and what storing into it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from sgl_graph.analyzer.static.link.values import (
+    ANYTHING,
+    NOTHING,
+    UNKNOWN,
+    Bound,
+    Builtin,
+    ClassValue,
+    Configured,
+    Constant,
+    Container,
+    EnumMember,
+    External,
+    FunctionValue,
+    Generated,
+    ImportReference,
+    Instance,
+    Method,
+    ModuleValue,
+    Scanned,
+    Super,
+    Typed,
+    Unknown,
+    Value,
+    Values,
+    Wrapped,
+)
+
+if TYPE_CHECKING:
+    from sgl_graph.analyzer.static.link.interpreter import Interpreter
+
+_DEEPEST_PATH = 8
+#: Lookups of one attribute through properties and `__getattr__` that may nest.
+_MOST_NESTED = 12
+
+
+class Attributes:
+    """Attribute access for an interpreter."""
+
+    def __init__(self, interpreter: Interpreter) -> None:
+        self._in = interpreter
+        self._world = interpreter.world
+        self._nested = 0
+
+    def get(self, values: Values, name: str) -> Values:
+        """Attribute `name` of anything in `values`."""
+        if len(values) == 1:
+            (value,) = values
+            return self._one(value, name)
+        found: set[Value] = set()
+        for value in values:
+            found |= self._one(value, name)
+        return frozenset(found)
+
+    def _one(self, value: Value, name: str) -> Values:
+        if isinstance(value, Instance):
+            if not value.fuzzy:
+                return self.of_instance(value, name)
+            found: set[Value] = set()
+            for concrete in self._world.concrete(value):
+                found |= self.of_instance(concrete, name)
+            return frozenset(found)
+        if isinstance(value, Unknown):
+            return frozenset((value,))
+        if isinstance(value, External):
+            return self._external(value, name)
+        if isinstance(value, ModuleValue):
+            return self.of_module(value.name, name)
+        if isinstance(value, Configured):
+            return self._configured(value, name)
+        if isinstance(value, ClassValue):
+            return self.of_class(value, name)
+        if isinstance(value, EnumMember):
+            return self._enum_member(value, name)
+        if isinstance(value, Super):
+            return self._super(value, name)
+        if isinstance(value, (Container, Typed, Constant, Generated)):
+            if isinstance(value, Container) and value.kind == "partial" and name in ("func", "args", "keywords"):
+                return self._world.element(value, Constant.of("func")) if name == "func" else ANYTHING
+            if isinstance(value, Constant) and value.value is None:
+                return NOTHING
+            return frozenset((Method.of(value, name),))
+        if isinstance(value, FunctionValue):
+            return self._function(value, name)
+        if isinstance(value, Bound):
+            if name == "__self__":
+                return frozenset((value.receiver,))
+            if name == "__func__":
+                return frozenset((value.function,))
+            return self._one(value.function, name)
+        if isinstance(value, Wrapped):
+            if name in ("__wrapped__", "func", "fget"):
+                return frozenset((value.function,))
+            return ANYTHING
+        if isinstance(value, Scanned):
+            if value.kind == "module" and name != "__name__":
+                return frozenset((Scanned.of(value.package, "class"),))
+            return ANYTHING
+        return ANYTHING
+
+    # -- modules
+
+    def of_module(self, module: str, name: str) -> Values:
+        """A name of a module of the checkout, loading it."""
+        world = self._world
+        if name == "__path__" and world.project.is_package(module):
+            return frozenset((Scanned.of(module, "path"),))
+        if name == "__name__":
+            return frozenset((Constant.of(module),))
+        settled = world.oracle.module_attribute(world, module, name)
+        if settled is not None:
+            return settled
+        self._in.ensure_module(module)
+        cell = world.globals.get(module, {}).get(name)
+        if cell is not None:
+            values = self.resolve(world.heap.read(cell))
+            if values:
+                return values
+        below = f"{module}.{name}"
+        if world.project.has_module(below) or world.project.is_package(below):
+            return frozenset((self._in.module_value(below),))
+        if cell is None and world.project.has_module(module):
+            cell = self._in.global_cell(module, name)
+            world.heap.read(cell)
+            fallback = world.globals.get(module, {}).get("__getattr__")
+            if fallback is not None:
+                return self._in.calls.call_simple(world.heap.read(fallback), [frozenset((Constant.of(name),))])
+        return NOTHING
+
+    def resolve(self, values: Values) -> Values:
+        """Values with import references followed."""
+        for value in values:
+            if isinstance(value, ImportReference):
+                break
+        else:
+            return values
+        found: set[Value] = set()
+        for value in values:
+            if isinstance(value, ImportReference):
+                found |= self.imported(value.module, value.name)
+            else:
+                found.add(value)
+        return frozenset(found)
+
+    def imported(self, module: str, name: str | None) -> Values:
+        """What an import binds: a module (`name` None), or a name of one."""
+        project = self._world.project
+        inside = project.has_module(module) or project.is_package(module)
+        if name is None:
+            return frozenset((self._in.module_value(module) if inside else External.of(module),))
+        if not inside:
+            return frozenset((External.of(f"{module}.{name}"),))
+        if self._nested > _MOST_NESTED:
+            return NOTHING
+        self._nested += 1
+        try:
+            return self.of_module(module, name) or self._in.starved()
+        finally:
+            self._nested -= 1
+
+    # -- externals, functions, enumerations
+
+    def _external(self, value: External, name: str) -> Values:
+        path = f"{value.path}.{name}"
+        patched = self._world.heap.cell(("external", path))
+        found = self._world.heap.read(patched)
+        if path.startswith("os.environ"):
+            return frozenset((External.of(path),))
+        if path.count(".") + path.count("(") > _DEEPEST_PATH:
+            return ANYTHING
+        if "(" in path and not self._in.keeps(path):
+            return ANYTHING
+        return frozenset((External.of(path), *found))
+
+    def _function(self, value: FunctionValue, name: str) -> Values:
+        if name in ("__name__", "__qualname__"):
+            return frozenset((Constant.of(value.facts.name),))
+        if name == "__module__":
+            return frozenset((Constant.of(value.module.name),))
+        if name in ("__wrapped__", "func"):
+            return frozenset((value,))
+        if name == "__get__":
+            return frozenset((Method.of(value, "__get__"),))
+        return self._world.heap.read(self._world.heap.cell(("function", value, name)))
+
+    def _enum_member(self, value: EnumMember, name: str) -> Values:
+        if name in ("name", "_name_"):
+            return frozenset((Constant.of(value.name),))
+        if name in ("value", "_value_"):
+            cell = self._world.heap.cell(("class", value.cls, value.name))
+            return self._world.heap.read(cell) or ANYTHING
+        return self._bind(value.cls, value, name) or ANYTHING
+
+    def _configured(self, value: Configured, name: str) -> Values:
+        world = self._world
+        settled = world.oracle.attribute(world, value, name)
+        if settled is not None:
+            return settled
+        return self.of_instance(Instance.of(value.cls), name, receiver=value)
+
+    # -- classes and instances
+
+    def of_class(self, cls: ClassValue, name: str) -> Values:
+        """Attribute of a class object."""
+        if name in ("__name__", "__qualname__"):
+            return frozenset((Constant.of(cls.facts.name),))
+        if name == "__module__":
+            return frozenset((Constant.of(cls.module.name),))
+        if name == "__mro__" or name == "__bases__":
+            return ANYTHING
+        if name == "__dict__":
+            return ANYTHING
+        heap = self._world.heap
+        found: set[Value] = set()
+        for base in cls.mro:
+            if isinstance(base, External):
+                if not found:
+                    found.add(External.of(f"{base.path}.{name}") if self._in.keeps(base.path) else UNKNOWN)
+                continue
+            values = self.resolve(heap.read(heap.cell(("class", base, name))))
+            for value in values:
+                if "enum" in cls.marks and not isinstance(value, (FunctionValue, Wrapped)):
+                    found.add(EnumMember.of(base, name))
+                elif isinstance(value, Wrapped) and value.kind == "classmethod":
+                    found.add(Bound.of(value.function, cls))
+                elif isinstance(value, Wrapped) and value.kind == "staticmethod":
+                    found.add(value.function)
+                else:
+                    found.add(value)
+            if values:
+                break
+        if not found and "enum" in cls.marks and name in ("__members__", "_member_map_"):
+            return ANYTHING
+        return frozenset(found) or self._in.starved()
+
+    def of_instance(self, instance: Instance, name: str, receiver: Value | None = None) -> Values:
+        """Attribute of an object of exactly this class."""
+        world = self._world
+        heap = world.heap
+        cls = instance.cls
+        own: Value = receiver or instance
+        if name == "__class__":
+            return frozenset((cls,))
+        if name == "__dict__":
+            return ANYTHING
+        settled = world.oracle.field(world, cls.qualname, name)
+        if settled is not None:
+            return settled
+        found: Values = self.resolve(heap.read(heap.cell(("attribute", cls, name))))
+        bound = self._bind(cls, own, name)
+        if bound:
+            found = found | bound if found else bound
+        if found:
+            if found == ANYTHING or (len(found) == 1 and Constant.of(None) in found):
+                # All that flows here is nothing in particular: the declared type says more.
+                declared = self.declared(cls, name)
+                if declared:
+                    return found | declared
+            return found
+        declared = self.declared(cls, name)
+        if declared:
+            return declared
+        dynamic = self._dynamic(cls, own, name)
+        if dynamic is not None:
+            return dynamic
+        for base in cls.mro:
+            if isinstance(base, External) and base.path not in ("object", "builtins.object"):
+                if base.path.startswith(_PURE_BASES):
+                    continue
+                path = f"{base.path}().{name}"
+                return frozenset((External.of(path),)) if self._in.keeps(path) else ANYTHING
+        return self._in.starved()
+
+    def declared(self, cls: ClassValue, name: str) -> Values:
+        """Types that an annotation of the attribute promises."""
+        heap = self._world.heap
+        for base in cls.mro:
+            if isinstance(base, ClassValue):
+                cell = heap.known(("declared", base, name))
+                if cell is not None:
+                    return heap.read(cell)
+        return NOTHING
+
+    def class_level(self, cls: ClassValue, name: str, receiver: Value) -> Values:
+        """What the class itself (not the object) gives for a name, seen through a receiver."""
+        return self._bind(cls, receiver, name)
+
+    def has_dynamic(self, cls: ClassValue) -> bool:
+        """Whether the class answers for unknown names by `__getattr__`."""
+        return self._has(cls, "__getattr__")
+
+    def _bind(self, cls: ClassValue, receiver: Value, name: str, after: ClassValue | None = None) -> Values:
+        """Class-level attribute seen through a receiver."""
+        heap = self._world.heap
+        skipping = after is not None
+        for base in cls.mro:
+            if skipping:
+                skipping = base is not after
+                continue
+            if isinstance(base, External):
+                continue
+            values = self.resolve(heap.read(heap.cell(("class", base, name))))
+            if not values:
+                continue
+            if name in base.fields and not any(isinstance(v, (FunctionValue, Wrapped)) for v in values):
+                if "dataclass" in cls.marks:
+                    continue  # the generated constructor stores defaults where no argument was given
+            return self._bound(values, receiver)
+        return NOTHING
+
+    def _bound(self, values: Iterable[Value], receiver: Value) -> Values:
+        found: set[Value] = set()
+        for value in values:
+            if isinstance(value, FunctionValue):
+                found.add(Bound.of(value, receiver))
+            elif isinstance(value, Wrapped):
+                found |= self._wrapped(value, receiver)
+            elif isinstance(value, Instance) and self._has(value.cls, "__get__"):
+                getter = self.of_instance(value, "__get__")
+                found |= self._in.calls.call_simple(getter, [frozenset((receiver,)), ANYTHING])
+            elif isinstance(value, Container) and value.kind == "partialmethod":
+                found |= frozenset(
+                    Bound.of(inner, receiver) for inner in self._world.element(value, Constant.of("func"))
+                )
+            else:
+                found.add(value)
+        return frozenset(found)
+
+    def _wrapped(self, value: Wrapped, receiver: Value) -> Values:
+        if value.kind == "property":
+            if self._nested > _MOST_NESTED:
+                return ANYTHING
+            self._nested += 1
+            try:
+                return self._in.calls.call_simple(frozenset((Bound.of(value.function, receiver),)), [])
+            finally:
+                self._nested -= 1
+        if value.kind == "staticmethod":
+            return frozenset((value.function,))
+        if value.kind == "classmethod":
+            owner = getattr(receiver, "cls", receiver)
+            return frozenset((Bound.of(value.function, owner),))
+        return frozenset((Bound.of(value, receiver),))
+
+    def _has(self, cls: ClassValue, name: str) -> bool:
+        heap = self._world.heap
+        return any(isinstance(base, ClassValue) and heap.known(("class", base, name)) is not None for base in cls.mro)
+
+    def _dynamic(self, cls: ClassValue, receiver: Value, name: str) -> Values | None:
+        """`__getattr__` of the class, asked for this one name."""
+        if name.startswith("__") or self._nested > _MOST_NESTED or not self._has(cls, "__getattr__"):
+            return None
+        getter = self._bind(cls, receiver, "__getattr__")
+        self._nested += 1
+        try:
+            return self._in.calls.call_simple(getter, [frozenset((Constant.of(name),))], context=("getattr", name))
+        finally:
+            self._nested -= 1
+
+    def _super(self, value: Super, name: str) -> Values:
+        receiver = value.receiver
+        if isinstance(receiver, ClassValue):
+            mro_of = receiver
+        else:
+            owner = getattr(receiver, "cls", None)
+            if not isinstance(owner, ClassValue):
+                return ANYTHING
+            mro_of = owner
+        found = self._bind(mro_of, receiver, name, after=value.cls)
+        if found:
+            return found
+        for base in mro_of.mro:
+            if isinstance(base, External):
+                path = f"{base.path}().{name}"
+                return frozenset((External.of(path),)) if self._in.keeps(path) else ANYTHING
+        return frozenset((Builtin.of("object"),))
+
+    # -- stores
+
+    def put(self, targets: Values, name: str, values: Values) -> None:
+        """`x.name = values` for anything in `targets`."""
+        if not values:
+            return
+        heap = self._world.heap
+        for target in targets:
+            if isinstance(target, Instance):
+                for concrete in self._world.concrete(target):
+                    self._put_instance(concrete, name, values)
+                if target.fuzzy:
+                    heap.write(heap.cell(("attribute", target.cls, name)), values)
+            elif isinstance(target, ClassValue):
+                heap.write(heap.cell(("class", target, name)), values)
+            elif isinstance(target, ModuleValue):
+                heap.write(self._in.global_cell(target.name, name), values)
+            elif isinstance(target, FunctionValue):
+                heap.write(heap.cell(("function", target, name)), values)
+            elif isinstance(target, External):
+                heap.write(heap.cell(("external", f"{target.path}.{name}")), values)
+            elif isinstance(target, EnumMember):
+                heap.write(heap.cell(("class", target.cls, name)), values)
+
+    def _put_instance(self, instance: Instance, name: str, values: Values) -> None:
+        world = self._world
+        heap = world.heap
+        cls = instance.cls
+        for base in cls.mro:
+            if isinstance(base, ClassValue):
+                setter = heap.known(("setter", base, name))
+                if setter is not None:
+                    functions = frozenset(
+                        Bound.of(f, instance) for f in heap.read(setter) if isinstance(f, FunctionValue)
+                    )
+                    self._in.calls.call_simple(functions, [values])
+                    return
+        heap.write(heap.cell(("attribute", cls, name)), values)
+
+
+#: Bases of the standard library that add no attribute anybody asks for by name.
+_PURE_BASES = ("abc.", "typing.", "enum.", "object", "typing_extensions.")

@@ -1,0 +1,607 @@
+"""Calls: what a callee is, how arguments reach parameters, and the record of each call expression."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from sgl_graph.analyzer.static.facts import GENERATOR, Expression, Statement
+from sgl_graph.analyzer.static.link.frame import Frame
+from sgl_graph.analyzer.static.link.heap import Activation
+from sgl_graph.analyzer.static.link.values import (
+    ANYTHING,
+    NOTHING,
+    Bound,
+    Builtin,
+    ClassValue,
+    Configured,
+    Constant,
+    Container,
+    EnumMember,
+    External,
+    FunctionValue,
+    Generated,
+    Instance,
+    Method,
+    Scanned,
+    Super,
+    Unknown,
+    Value,
+    Values,
+    Wrapped,
+)
+from sgl_graph.analyzer.static.link.world import CallRecord
+from sgl_graph.analyzer.static.linked import Known
+
+if TYPE_CHECKING:
+    from sgl_graph.analyzer.static.link.interpreter import Interpreter
+
+_POLY_LINES = 30
+
+
+class Arguments:
+    """Arguments of one call."""
+
+    __slots__ = ("double", "keywords", "positional", "star")
+
+    def __init__(
+        self,
+        positional: list[Values] | None = None,
+        keywords: dict[str, Values] | None = None,
+        star: Values = NOTHING,
+        double: Values = NOTHING,
+    ) -> None:
+        self.positional = positional if positional is not None else []
+        self.keywords = keywords if keywords is not None else {}
+        self.star = star
+        self.double = double
+
+    def every(self) -> Iterable[Values]:
+        yield from self.positional
+        yield from self.keywords.values()
+        yield self.star
+        yield self.double
+
+    def get(self, position: int, name: str) -> Values:
+        """A model's argument by position or name."""
+        if position < len(self.positional):
+            return self.positional[position]
+        return self.keywords.get(name) or self.star or NOTHING
+
+
+class Calls:
+    """Evaluates call expressions."""
+
+    def __init__(self, interpreter: Interpreter) -> None:
+        self._in = interpreter
+        self._world = interpreter.world
+        self._factories: dict[tuple[str, int], bool] = {}
+        self._generated: dict[tuple[Activation, bool], Generated] = {}
+
+    # -- call expressions
+
+    def evaluate(self, frame: Frame, e: Expression) -> Values:
+        """A call expression: evaluate, record, return what it may yield."""
+        callee_expression, line = e[1], e[3]
+        receivers: Values = NOTHING
+        if callee_expression[0] == "a":
+            receivers = self._in.expressions.eval(frame, callee_expression[1])
+            self._in.line = line
+            callees = self._in.attributes.get(receivers, callee_expression[2])
+        else:
+            callees = self._in.expressions.eval(frame, callee_expression)
+        arguments = self.arguments(frame, e[2])
+        self._in.line = line
+        known = _how(callee_expression, receivers)
+        record = self._world.record(frame, e, line, known, receivers=map(_name_of, receivers))
+        if not callees:
+            self._escape(frame, arguments)
+            return self._in.starved()
+        return self.invoke_all(frame, callees, arguments, record, (frame.activation.qualname, id(e)))
+
+    def arguments(self, frame: Frame, items: Sequence[Expression]) -> Arguments:
+        """Evaluate the arguments of a call expression."""
+        result = Arguments()
+        for item in items:
+            kind = item[0]
+            if kind == "k":
+                result.keywords[item[1]] = self._in.expressions.eval(frame, item[2])
+            elif kind == "**":
+                self._double(result, self._in.expressions.eval(frame, item[1]))
+            elif kind == "*":
+                self._star(result, self._in.expressions.eval(frame, item[1]))
+            elif result.star:
+                result.star |= self._in.expressions.eval(frame, item)
+            else:
+                result.positional.append(self._in.expressions.eval(frame, item))
+        return result
+
+    def _star(self, result: Arguments, values: Values) -> None:
+        containers = [v for v in values if isinstance(v, Container)]
+        if len(containers) == len(values) == 1 and containers[0].length is not None and not result.star:
+            for position in range(containers[0].length):
+                result.positional.append(self._world.element(containers[0], Constant.of(position)))
+            return
+        result.star |= self._in.models.iterate(values) or ANYTHING
+
+    def _double(self, result: Arguments, values: Values) -> None:
+        heap = self._world.heap
+        for value in values:
+            if isinstance(value, Container) and value.kind == "dict":
+                for key in heap.read(heap.cell(("keys", value))):
+                    if isinstance(key, Constant) and isinstance(key.value, str):
+                        known = result.keywords.get(key.value, NOTHING)
+                        result.keywords[key.value] = known | self._world.element(value, key)
+                result.double |= heap.read(heap.cell(("e", value, None)))
+            else:
+                result.double |= ANYTHING
+
+    def invoke_all(
+        self, frame: Frame, callees: Values, arguments: Arguments, record: CallRecord, site: Hashable
+    ) -> Values:
+        """Call anything in `callees`."""
+        if len(callees) == 1:
+            (callee,) = callees
+            return self.invoke(frame, callee, arguments, record, site)
+        found: set[Value] = set()
+        for callee in sorted(callees, key=repr) if len(callees) < 200 else callees:
+            found |= self.invoke(frame, callee, arguments, record, site)
+        return frozenset(found)
+
+    def invoke(self, frame: Frame, callee: Value, arguments: Arguments, record: CallRecord, site: Hashable) -> Values:
+        """Call one value."""
+        if isinstance(callee, FunctionValue):
+            return self._function(callee, None, arguments, record, site)
+        if isinstance(callee, Bound):
+            return self._bound(frame, callee, arguments, record, site)
+        if isinstance(callee, ClassValue):
+            return self._construct(frame, callee, arguments, record, site)
+        if isinstance(callee, Builtin):
+            record.externals.add(f"builtins.{callee.name}")
+            return self._in.models.builtin(frame, callee.name, arguments, record, site)
+        if isinstance(callee, External):
+            record.externals.add(callee.path)
+            return self._in.models.external(frame, callee.path, arguments, record, site)
+        if isinstance(callee, (Instance, Configured)):
+            return self._object(frame, callee, arguments, record, site)
+        if isinstance(callee, Wrapped):
+            if callee.kind == "contextmanager":
+                inner = self._activate_all(callee.function, None, arguments, record, site)
+                return frozenset(self._generator(activation, True) for activation in inner)
+            return self.invoke(frame, callee.function, arguments, record, site)
+        if isinstance(callee, Container):
+            return self._partial(frame, callee, arguments, record, site)
+        if isinstance(callee, Method):
+            return self._in.models.method(frame, callee, arguments, record, site)
+        if isinstance(callee, Scanned):
+            self._world.unsettled_scans.setdefault(callee.package, set()).add(record.caller)
+            self._escape(frame, arguments)
+            return frozenset((Unknown.of(("model",)),))
+        if isinstance(callee, Unknown):
+            self._escape(frame, arguments)
+            return frozenset((callee,))
+        return ANYTHING
+
+    # -- functions
+
+    def _bound(self, frame: Frame, callee: Bound, arguments: Arguments, record: CallRecord, site: Hashable) -> Values:
+        function, receiver = callee.function, callee.receiver
+        if isinstance(function, FunctionValue):
+            return self._function(function, receiver, arguments, record, site)
+        if isinstance(function, Wrapped) and function.kind == "contextmanager":
+            inner = self._activate_all(function.function, receiver, arguments, record, site)
+            return frozenset(self._generator(activation, True) for activation in inner)
+        with_receiver = Arguments(
+            [frozenset((receiver,)), *arguments.positional], arguments.keywords, arguments.star, arguments.double
+        )
+        return self.invoke(frame, function, with_receiver, record, site)
+
+    def _activate_all(
+        self, function: Value, receiver: Value | None, arguments: Arguments, record: CallRecord, site: Hashable
+    ) -> list[Activation]:
+        if not isinstance(function, FunctionValue):
+            return []
+        return [self._activate(function, receiver, arguments, record, site)]
+
+    def _function(
+        self, function: FunctionValue, receiver: Value | None, arguments: Arguments, record: CallRecord, site: Hashable
+    ) -> Values:
+        settled = self._world.oracle.call(self._world, function.qualname, arguments.positional)
+        if settled is not None and not arguments.keywords:
+            record.targets.setdefault(function.qualname, record.known)
+            return settled
+        activation = self._activate(function, receiver, arguments, record, site)
+        if function.facts.flags & GENERATOR:
+            return frozenset((self._generator(activation, False),))
+        result = self._world.heap.read(activation.returns)
+        if function.facts.returns is not None and (not result or result == ANYTHING):
+            declared = self._in.annotations.types(function.facts.returns, activation, function.owner)
+            if declared and (result or activation.runs):
+                return result | declared
+        if not result and activation.runs == 0:
+            self._in.starved()
+        return result
+
+    def _generator(self, activation: Activation, context: bool) -> Generated:
+        key = (activation, context)
+        known = self._generated.get(key)
+        if known is None:
+            known = self._generated[key] = Generated(activation, context)
+        return known
+
+    def _activate(
+        self, function: FunctionValue, receiver: Value | None, arguments: Arguments, record: CallRecord, site: Hashable
+    ) -> Activation:
+        record.targets.setdefault(function.qualname, record.known)
+        context: Hashable = None
+        if self.is_factory(function):
+            context = site
+        if isinstance(receiver, Instance) and receiver.fuzzy:
+            receiver = Instance.of(receiver.cls)
+        self_like = receiver
+        positional = arguments.positional
+        if receiver is None and function.owner is not None and positional and _is_method(function):
+            # `Base.method(self, ...)`: the first argument is the receiver.
+            exact = [v for v in positional[0] if isinstance(v, (Instance, EnumMember))]
+            if len(exact) == len(positional[0]) == 1:
+                self_like = exact[0]
+                positional = positional[1:]
+                receiver = self_like
+        activation = self._in.activation(function, self_like, context)
+        self._bind(activation, receiver, positional, arguments)
+        self._in.demand(activation)
+        return activation
+
+    def _bind(
+        self, activation: Activation, receiver: Value | None, positional: list[Values], arguments: Arguments
+    ) -> None:
+        function = activation.function
+        assert function is not None
+        world = self._world
+        heap = world.heap
+        parameters = function.facts.parameters
+        position = 0
+        given = list(positional)
+        if receiver is not None and parameters and parameters[0].kind in ("p", "n"):
+            heap.write(activation.parameter(parameters[0].name), frozenset((receiver,)))
+            parameters = parameters[1:]
+        named = set()
+        for parameter in parameters:
+            name, kind = parameter.name, parameter.kind
+            if kind in ("p", "n"):
+                if position < len(given):
+                    heap.write(activation.parameter(name), given[position])
+                    position += 1
+                    named.add(name)
+                    continue
+                values = arguments.keywords.get(name, NOTHING)
+                if name in arguments.keywords:
+                    named.add(name)
+                    heap.write(activation.parameter(name), values)
+                    continue
+                loose = arguments.star | arguments.double
+                if loose:
+                    heap.write(activation.parameter(name), loose)
+                if parameter.default is not None:
+                    heap.write(activation.parameter(name), heap.read(heap.cell(("default", function, name))))
+            elif kind == "*":
+                rest = world.container("tuple", (activation, "*"))
+                extra = given[position:]
+                if rest.length is None and not arguments.star and not activation.runs:
+                    rest.length = len(extra)
+                elif rest.length != len(extra) or arguments.star:
+                    rest.length = None
+                for index, values in enumerate(extra):
+                    world.put(rest, Constant.of(index), values)
+                if arguments.star:
+                    world.put(rest, None, arguments.star)
+                position = len(given)
+                heap.write(activation.parameter(name), frozenset((rest,)))
+            elif kind == "k":
+                if name in arguments.keywords:
+                    named.add(name)
+                    heap.write(activation.parameter(name), arguments.keywords[name])
+                else:
+                    if arguments.double:
+                        heap.write(activation.parameter(name), arguments.double)
+                    if parameter.default is not None:
+                        heap.write(activation.parameter(name), heap.read(heap.cell(("default", function, name))))
+            else:
+                rest = world.container("dict", (activation, "**"))
+                for keyword, values in arguments.keywords.items():
+                    if keyword not in named:
+                        world.put(rest, Constant.of(keyword), values)
+                if arguments.double:
+                    world.put(rest, None, arguments.double)
+                heap.write(activation.parameter(name), frozenset((rest,)))
+
+    def is_factory(self, function: FunctionValue) -> bool:
+        """Whether a function returns a closure or one of its parameters, so that call sites must be kept apart."""
+        key = (function.module.name, function.index)
+        known = self._factories.get(key)
+        if known is None:
+            body = function.module.function_body(function.index)
+            facts = function.facts
+            nested = {function.module.facts.functions[s[2]].name for s in _statements(body) if s[0] == "def"}
+            parameters: set[str] = set()
+            if facts.end_line - facts.line <= _POLY_LINES:
+                parameters = {p.name for p in facts.parameters if p.name not in ("self", "cls")}
+            known = any(
+                s[0] == "return" and s[2] is not None and _mentions(s[2], nested, parameters) for s in _statements(body)
+            )
+            self._factories[key] = known
+        return known
+
+    # -- classes and objects
+
+    def _construct(
+        self, frame: Frame, cls: ClassValue, arguments: Arguments, record: CallRecord, site: Hashable
+    ) -> Values:
+        record.constructs.add(cls.qualname)
+        world = self._world
+        heap = world.heap
+        if "enum" in cls.marks:
+            return self._in.models.enum_member(cls, arguments)
+        instance = Instance.of(cls)
+        made: Values = frozenset((instance,))
+        for base in cls.mro:
+            if isinstance(base, ClassValue):
+                maker = heap.known(("class", base, "__new__"))
+                if maker is not None:
+                    for value in heap.read(maker):
+                        inner = value.function if isinstance(value, Wrapped) else value
+                        if isinstance(inner, FunctionValue):
+                            with_cls = Arguments(
+                                [frozenset((cls,)), *arguments.positional],
+                                arguments.keywords, arguments.star, arguments.double,
+                            )  # fmt: skip
+                            returned = self._function(inner, None, with_cls, record, site)
+                            objects = frozenset(v for v in returned if isinstance(v, Instance))
+                            made = objects or made
+                    break
+        for item in made:
+            if not isinstance(item, Instance):
+                continue
+            world.instantiated(item.cls)
+            self._initialize(frame, item, arguments, record, site)
+        return made
+
+    def _initialize(
+        self, frame: Frame, instance: Instance, arguments: Arguments, record: CallRecord, site: Hashable
+    ) -> None:
+        cls = instance.cls
+        heap = self._world.heap
+        for base in cls.mro:
+            if isinstance(base, External):
+                continue
+            cell = heap.cell(("class", base, "__init__"))
+            initializers = heap.read(cell)
+            for value in initializers:
+                if isinstance(value, FunctionValue):
+                    self._function(value, instance, arguments, record, site)
+                    if "dataclass" not in base.marks:
+                        return
+            if initializers:
+                return
+            if "dataclass" in base.marks:
+                self._generated_init(instance, arguments)
+                after = self._in.attributes.class_level(cls, "__post_init__", instance)
+                for value in after:
+                    if isinstance(value, Bound):
+                        self._bound(frame, value, Arguments(), record, site)
+                return
+
+    def _generated_init(self, instance: Instance, arguments: Arguments) -> None:
+        heap = self._world.heap
+        fields: dict[str, ClassValue] = {}
+        for base in reversed(instance.cls.mro):
+            if isinstance(base, ClassValue):
+                for name in base.fields:
+                    fields[name] = base
+        for position, (name, base) in enumerate(fields.items()):
+            cell = heap.cell(("attribute", instance.cls, name))
+            if position < len(arguments.positional):
+                heap.write(cell, arguments.positional[position])
+            elif name in arguments.keywords:
+                heap.write(cell, arguments.keywords[name])
+            else:
+                if arguments.star or arguments.double:
+                    heap.write(cell, arguments.star | arguments.double)
+                heap.write(cell, self._in.attributes.resolve(heap.read(heap.cell(("class", base, name)))))
+
+    def _object(
+        self, frame: Frame, value: Instance | Configured, arguments: Arguments, record: CallRecord, site: Hashable
+    ) -> Values:
+        found: set[Value] = set()
+        concrete: list[Instance | Configured] = [value]
+        if isinstance(value, Instance):
+            concrete = list(self._world.concrete(value))
+        for item in concrete:
+            callees = self._in.attributes.class_level(item.cls, "__call__", item)
+            if not callees and _is_torch_module(item.cls):
+                callees = self._in.attributes.get(frozenset((item,)), "forward")
+            for callee in callees:
+                found |= self.invoke(frame, callee, arguments, record, site)
+            if not callees:
+                found |= ANYTHING
+        return frozenset(found)
+
+    def _partial(
+        self, frame: Frame, value: Container, arguments: Arguments, record: CallRecord, site: Hashable
+    ) -> Values:
+        if value.kind not in ("partial", "partialmethod"):
+            return ANYTHING
+        heap = self._world.heap
+        count = value.length or 0
+        stored = [heap.read(heap.cell(("partial", value, i))) for i in range(count)]
+        keywords: dict[str, Values] = {}
+        for name in heap.read(heap.cell(("partial-names", value))):
+            if isinstance(name, Constant) and isinstance(name.value, str):
+                keywords[name.value] = heap.read(heap.cell(("partial", value, name.value)))
+        merged = Arguments(
+            [*stored, *arguments.positional], {**keywords, **arguments.keywords}, arguments.star, arguments.double
+        )
+        callees = self._world.element(value, Constant.of("func"))
+        found: set[Value] = set()
+        for callee in callees:
+            found |= self.invoke(frame, callee, merged, record, (site, value.serial))
+        return frozenset(found)
+
+    # -- calls without a call expression
+
+    def call_simple(self, callees: Values, positional: list[Values], context: Hashable = None) -> Values:
+        """A call that the language makes: property, descriptor, `__getattr__`, `__enter__` ..."""
+        frame = self._in.frame
+        if frame is None or not callees:
+            return NOTHING
+        found: set[Value] = set()
+        for callee in callees:
+            record = self._world.record_implicit(frame, callee, self._in.line)
+            if isinstance(callee, Bound) and isinstance(callee.function, FunctionValue) and context is not None:
+                receiver = callee.receiver
+                activation = self._in.activation(callee.function, receiver, context)
+                record.targets.setdefault(callee.function.qualname, record.known)
+                self._bind(activation, receiver, positional, Arguments(positional))
+                self._in.demand(activation)
+                found |= self._world.heap.read(activation.returns)
+                continue
+            found |= self.invoke(frame, callee, Arguments(positional), record, ("implicit", self._in.line, context))
+        return frozenset(found)
+
+    def call_decorator(
+        self, frame: Frame, expression: Expression, callees: Values, target: Values, line: int
+    ) -> Values:
+        """`@decorator` applied to what it decorates."""
+        self._in.line = line or self._in.line
+        found: set[Value] = set()
+        for callee in callees:
+            record = self._world.record_implicit(frame, callee, self._in.line)
+            site = (frame.activation.qualname, id(expression), "decorator")
+            found |= self.invoke(frame, callee, Arguments([target]), record, site)
+        return frozenset(found) or target
+
+    def call_hook(self, frame: Frame, cls: ClassValue) -> None:
+        """`__init_subclass__` of the bases, as a class statement runs it."""
+        for base in cls.mro[1:]:
+            if isinstance(base, ClassValue):
+                cell = self._world.heap.known(("class", base, "__init_subclass__"))
+                if cell is not None:
+                    for value in self._world.heap.read(cell):
+                        inner = value.function if isinstance(value, Wrapped) else value
+                        if isinstance(inner, FunctionValue):
+                            record = self._world.record_implicit(frame, inner, cls.facts.line)
+                            keywords = {
+                                name: self._in.expressions.eval(frame, item) for name, item in cls.facts.keywords
+                            }
+                            self._function(inner, cls, Arguments([], keywords), record, ("subclass", cls))
+                    return
+
+    def enter(self, frame: Frame, item: Expression, line: int) -> Values:
+        """Enter a context manager given by an expression; what `as` binds."""
+        values = self._in.expressions.eval(frame, item)
+        self._in.line = line
+        record = self._world.record(frame, item, item[3] if item[0] == "c" else line, Known.DIRECT, entered=True)
+        if item[0] != "c":
+            record.externals.update(v.path for v in values if isinstance(v, External))
+            record.receivers.update(map(_name_of, values))
+        return self.enter_values(frame, values)
+
+    def enter_values(self, frame: Frame, values: Values) -> Values:
+        """What entering any of the values yields."""
+        found: set[Value] = set()
+        for value in values:
+            if isinstance(value, Generated):
+                found |= self._world.heap.read(value.activation.yields)
+            elif isinstance(value, Instance):
+                for concrete in self._world.concrete(value):
+                    enter = self._in.attributes.class_level(concrete.cls, "__enter__", concrete)
+                    leave = self._in.attributes.class_level(concrete.cls, "__exit__", concrete)
+                    enter |= self._in.attributes.class_level(concrete.cls, "__aenter__", concrete)
+                    self.call_simple(leave, [ANYTHING, ANYTHING, ANYTHING])
+                    found |= self.call_simple(enter, []) or frozenset((concrete,))
+            elif isinstance(value, External):
+                found.add(value)
+            else:
+                found |= ANYTHING
+        return frozenset(found)
+
+    def _escape(self, frame: Frame, arguments: Arguments) -> None:
+        self.escape(frame, arguments.every())
+
+    def escape(self, frame: Frame, groups: Iterable[Values]) -> None:
+        """Functions handed to code that is not seen: they may be called with anything."""
+        for values in groups:
+            for value in values:
+                if isinstance(value, (FunctionValue, Bound, Wrapped)):
+                    record = self._world.record_implicit(frame, value, self._in.line)
+                    record.known = Known.TYPE
+                    self.invoke(frame, value, Arguments([], {}, ANYTHING, ANYTHING), record, ("escape",))
+                elif isinstance(value, Container) and value.kind == "partial":
+                    record = self._world.record_implicit(frame, value, self._in.line)
+                    self.invoke(frame, value, Arguments([], {}, ANYTHING, ANYTHING), record, ("escape",))
+
+
+def _how(callee: Expression, receivers: Values) -> Known:
+    if callee[0] == "s" or (callee[0] == "c" and callee[1][0] == "a" and callee[1][2] == "get"):
+        return Known.REGISTRY
+    if callee[0] == "a":
+        if any(isinstance(v, Instance) and v.fuzzy for v in receivers):
+            return Known.OVERRIDE
+        if any(isinstance(v, (Instance, Super, Configured)) for v in receivers):
+            return Known.TYPE
+    return Known.DIRECT
+
+
+def _name_of(value: Value) -> str:
+    if isinstance(value, (Instance, Configured)):
+        return value.cls.qualname
+    if isinstance(value, External):
+        return value.path
+    if isinstance(value, ClassValue):
+        return value.qualname
+    return "?" if isinstance(value, Unknown) else type(value).__name__.lower()
+
+
+def _is_method(function: FunctionValue) -> bool:
+    parameters = function.facts.parameters
+    return bool(parameters) and parameters[0].name == "self"
+
+
+def _is_torch_module(cls: ClassValue) -> bool:
+    return any(isinstance(base, External) and base.path.endswith("nn.Module") for base in cls.mro)
+
+
+def _statements(body: list[Statement]) -> Iterable[Statement]:
+    """All statements of a body, nested blocks included, nested definitions not."""
+    for statement in body:
+        yield statement
+        for part in statement[1:]:
+            if isinstance(part, list) and part and isinstance(part[0], list):
+                inner = part[0]
+                if inner and isinstance(inner[0], str) and inner[0] in _STATEMENT_KINDS:
+                    yield from _statements(part)
+                elif inner and statement[0] in ("try", "match"):
+                    for case in part:
+                        if isinstance(case, list) and len(case) > 2 and isinstance(case[2], list):
+                            yield from _statements([s for s in case[2] if isinstance(s, list)])
+
+
+_STATEMENT_KINDS = {
+    "=", "+=", ":", "e", "if", "for", "while", "with", "try", "return", "raise", "assert", "del", "global", "nonlocal",
+    "break", "continue", "import", "from", "def", "class", "match",
+}  # fmt: skip
+
+
+def _mentions(e: Expression, nested: set[str], parameters: set[str]) -> bool:
+    kind = e[0]
+    if kind == "l":
+        return True
+    if kind == "n":
+        return e[1] in nested or e[1] in parameters
+    if kind == "c":
+        return any(_mentions(item[-1] if item[0] in ("k", "*", "**") else item, nested, set()) for item in e[2])
+    if kind in ("i", "bo"):
+        return _mentions(e[2], nested, parameters) or _mentions(e[3], nested, parameters)
+    if kind == "t":
+        return any(_mentions(item, nested, parameters) for item in e[1])
+    return False

@@ -1,0 +1,252 @@
+"""Linking one configuration: from the entry points first, then a survey of all code that may hold graph primitives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import networkx as nx
+
+from sgl_graph.analyzer.static.link import values as v
+from sgl_graph.analyzer.static.link.interpreter import Interpreter
+from sgl_graph.analyzer.static.link.oracle import NoOracle, Oracle
+from sgl_graph.analyzer.static.link.values import (
+    ANYTHING,
+    ClassValue,
+    External,
+    FunctionValue,
+    Instance,
+    Value,
+    Wrapped,
+)
+from sgl_graph.analyzer.static.link.world import CallRecord, World
+from sgl_graph.analyzer.static.linked import Call, ClassInfo, Definition, Guard, Known, Linked, Truth
+from sgl_graph.analyzer.static.project import Project
+from sgl_graph.analyzer.static.text import render
+
+
+def link(
+    project: Project,
+    entries: Sequence[str],
+    *,
+    oracle: Oracle | None = None,
+    survey: Iterable[str] = (),
+    kept_externals: tuple[str, ...] = (),
+    on_progress: Callable[[int], None] | None = None,
+) -> Linked:
+    """Link a checkout from its entry points.
+
+    Args:
+        entries: qualified names (`module:function`, `module:<module>`) where processes start.
+        oracle: answers about the configuration.
+        survey: dotted names of modules whose functions are interpreted even where no entry point leads,
+            so that their call expressions are resolved.
+        kept_externals: prefixes of access paths outside the checkout whose results are followed.
+        on_progress: called with the number of interpretations now and then.
+    """
+    v.reset()
+    world = World(project, oracle or NoOracle(), kept_externals)
+    interpreter = Interpreter(world, on_progress)
+    for entry in entries:
+        _start(interpreter, entry)
+    interpreter.settle()
+    live = {key: _copy(record) for key, record in world.records.items() if record.live}
+    reached_names = {a.qualname for a in world.activations.values() if a.runs}
+    _survey(interpreter, sorted(survey), reached_names)
+    return _assemble(world, entries, live, reached_names)
+
+
+def _start(interpreter: Interpreter, entry: str) -> None:
+    module, _, name = entry.partition(":")
+    interpreter.ensure_module(module)
+    if name == "<module>":
+        return
+    function = _find(interpreter, module, name)
+    if function is None:
+        return
+    activation = interpreter.activation(function, None, None)
+    for parameter in function.facts.parameters:
+        if parameter.annotation is None:
+            interpreter.world.heap.write(activation.parameter(parameter.name), ANYTHING)
+    activation.pessimistic = True
+    interpreter.demand(activation)
+
+
+def _find(interpreter: Interpreter, module: str, name: str) -> FunctionValue | None:
+    values = interpreter.attributes.of_module(module, name)
+    for value in values:
+        inner: Value = value.function if isinstance(value, Wrapped) else value
+        if isinstance(inner, FunctionValue):
+            return inner
+    return None
+
+
+def _survey(interpreter: Interpreter, modules: list[str], reached: set[str]) -> None:
+    world = interpreter.world
+    world.survey = True
+    world.surveyed = frozenset(modules)
+    heap = world.heap
+    for name in modules:
+        interpreter.ensure_module(name)
+        activation = interpreter.module_activation(name)
+        if activation is not None:
+            heap.enqueue(activation)
+    interpreter.settle()
+    inside = set(modules)
+    for activation in list(world.activations.values()):
+        if activation.module.name in inside:
+            activation.runs = 0
+            heap.enqueue(activation)
+    for function in sorted(list(world.functions.values()), key=lambda f: f.qualname):
+        if function.module.name not in inside:
+            continue
+        receiver: Value | None = None
+        if function.owner is not None and function.facts.parameters and not _is_static(function):
+            receiver = function.owner if _is_classmethod(function) else Instance.of(function.owner)
+        if any(key[0] is function for key in world.activations if isinstance(key, tuple)):
+            continue
+        activation = interpreter.activation(function, receiver, None)
+        parameters = function.facts.parameters
+        if receiver is not None:
+            heap.write(activation.parameter(parameters[0].name), frozenset((receiver,)))
+        activation.pessimistic = True
+        heap.enqueue(activation)
+    interpreter.settle()
+
+
+def _is_static(function: FunctionValue) -> bool:
+    return any(d == ["n", "staticmethod"] for d in function.facts.decorators)
+
+
+def _is_classmethod(function: FunctionValue) -> bool:
+    return any(d == ["n", "classmethod"] for d in function.facts.decorators)
+
+
+def _copy(record: CallRecord) -> CallRecord:
+    copied = CallRecord(record.caller, record.module, record.expression, record.line)
+    copied.targets = dict(record.targets)
+    copied.constructs = set(record.constructs)
+    copied.externals = set(record.externals)
+    copied.receivers = set(record.receivers)
+    copied.known = record.known
+    copied.entered = record.entered
+    copied.guards = record.guards
+    copied.live = record.live
+    return copied
+
+
+def _assemble(
+    world: World,
+    entries: Sequence[str],
+    live: dict[tuple[str, int], CallRecord],
+    reached_names: set[str],
+) -> Linked:
+    graph: nx.MultiDiGraph[str] = nx.MultiDiGraph()
+    calls: dict[str, list[Call]] = {}
+    for key, record in world.records.items():
+        alive = live.get(key)
+        call = _call(alive or record, alive is not None)
+        calls.setdefault(call.caller, []).append(call)
+        if alive is None:
+            continue
+        for target, known in sorted(alive.targets.items()):
+            graph.add_edge(
+                call.caller, target, file=call.file, line=call.line, guards=call.guards, known=known
+            )
+    for items in calls.values():
+        items.sort(key=lambda c: (c.line, c.text, sorted(c.targets)))
+    reached = _reached(graph, entries, reached_names)
+    definitions = {
+        function.qualname: Definition(
+            function.qualname, function.module, function.facts, function.index,
+            function.owner.qualname if function.owner is not None else None,
+        )
+        for function in world.functions.values()
+    }  # fmt: skip
+    return Linked(
+        project=world.project,
+        graph=graph,
+        entries={entry: entry for entry in entries},
+        reached=reached,
+        calls=calls,
+        definitions=definitions,
+        classes=_classes(world),
+        problems=dict(sorted(world.problems.items())),
+        functions_total=0,
+    )
+
+
+def _call(record: CallRecord, active: bool) -> Call:
+    e = record.expression
+    callee = e[1] if e[0] == "c" else e
+    guards: tuple[Guard, ...] = record.guards or ()
+    return Call(
+        caller=record.caller,
+        module=record.module.name,
+        file=record.module.path,
+        line=record.line,
+        text="" if e[0] == "x" else render(callee),
+        expression=e,
+        targets=frozenset(record.targets),
+        constructs=frozenset(record.constructs),
+        externals=frozenset(record.externals),
+        receivers=frozenset(record.receivers),
+        known=record.known,
+        entered=record.entered,
+        guards=guards,
+        active=active and all(guard.value is not Truth.FALSE for guard in guards),
+    )
+
+
+def _reached(graph: nx.MultiDiGraph[str], entries: Sequence[str], names: set[str]) -> dict[str, Truth]:
+    """Reached functions; TRUE where some chain rests on no unsettled configuration and on no bare name."""
+    certain: set[str] = set()
+    stack = [entry for entry in entries if entry in names]
+    while stack:
+        name = stack.pop()
+        if name in certain:
+            continue
+        certain.add(name)
+        if name not in graph:
+            continue
+        for _, target, data in graph.out_edges(name, data=True):
+            if target not in certain and data["known"] is not Known.NAME_ONLY:
+                guards: tuple[Guard, ...] = data["guards"]
+                if all(g.value is Truth.TRUE or (g.value is Truth.UNKNOWN and not g.depends) for g in guards):
+                    stack.append(target)
+    return {name: Truth.TRUE if name in certain else Truth.UNKNOWN for name in sorted(names)}
+
+
+def _classes(world: World) -> dict[str, ClassInfo]:
+    found: dict[str, ClassInfo] = {}
+    for cls in world.classes.values():
+        functions = cls.module.facts.functions
+        methods = {
+            functions[s[2]].name: f"{cls.module.name}:{functions[s[2]].qualname}"
+            for s in cls.facts.body
+            if s[0] == "def"
+        }
+        found[cls.qualname] = ClassInfo(
+            qualname=cls.qualname,
+            module=cls.module,
+            facts=cls.facts,
+            ancestors=tuple(base.qualname if isinstance(base, ClassValue) else base.path for base in cls.mro),
+            methods=methods,
+            subclasses=frozenset(sub.qualname for sub in cls.subclasses if sub is not cls),
+        )
+    attributes: dict[str, dict[str, set[str]]] = {}
+    for key, cell in world.heap.items():
+        if isinstance(key, tuple) and key[0] == "attribute" and isinstance(key[1], ClassValue):
+            names = {n for n in map(_type_name, cell.peek()) if n}
+            attributes.setdefault(key[1].qualname, {}).setdefault(key[2], set()).update(names)
+    for qualname, table in attributes.items():
+        if qualname in found:
+            found[qualname].attributes = {name: frozenset(items) for name, items in sorted(table.items())}
+    return found
+
+
+def _type_name(value: Value) -> str | None:
+    if isinstance(value, Instance):
+        return value.cls.qualname
+    if isinstance(value, External):
+        return value.path
+    return None

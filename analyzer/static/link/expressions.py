@@ -1,0 +1,387 @@
+"""Expressions: what each may be."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from sgl_graph.analyzer.static.facts import Expression
+from sgl_graph.analyzer.static.link.frame import Frame, GuardLink
+from sgl_graph.analyzer.static.link.heap import Activation
+from sgl_graph.analyzer.static.link.truth import compare, fold_binary, negate, truth_of
+from sgl_graph.analyzer.static.link.values import (
+    ANYTHING,
+    BOTH,
+    FALSE,
+    NOTHING,
+    TRUE,
+    Builtin,
+    ClassValue,
+    Constant,
+    Container,
+    EnumMember,
+    External,
+    Generated,
+    ImportReference,
+    Instance,
+    Pattern,
+    Unknown,
+    Value,
+    Values,
+    depends_of,
+)
+from sgl_graph.analyzer.static.linked import Truth
+
+if TYPE_CHECKING:
+    from sgl_graph.analyzer.static.link.interpreter import Interpreter
+
+_BUILTINS = frozenset(dir(builtins))
+_MOST_TEXTS = 24
+
+
+class Expressions:
+    """Evaluates expressions in a frame."""
+
+    def __init__(self, interpreter: Interpreter) -> None:
+        self._in = interpreter
+        self._references: dict[tuple[str, str], ImportReference] = {}
+        self._table: dict[str, Callable[[Frame, Expression], Values]] = {
+            "n": self._name, "v": self._constant, "a": self._attribute, "c": self._call, "s": self._subscript,
+            "f": self._format, "l": self._lambda, "i": self._conditional, "bo": self._boolean, "u": self._unary,
+            "b": self._binary, "cmp": self._compare, "t": self._display, "L": self._display, "S": self._display,
+            "d": self._dict, "w": self._walrus, "C": self._comprehension, "y": self._yield, "yf": self._yield_from,
+            "aw": self._await, "*": self._starred, "sl": self._slice, "x": self._nothing_known,
+        }  # fmt: skip
+
+    def eval(self, frame: Frame, e: Expression) -> Values:
+        """What the expression may be; nothing while nothing has flowed there."""
+        return self._table[e[0]](frame, e)
+
+    def reference(self, module: str, name: str) -> ImportReference:
+        """The interned reference of a `from` import."""
+        key = (module, name)
+        known = self._references.get(key)
+        if known is None:
+            known = self._references[key] = ImportReference(module, name)
+        return known
+
+    # -- names
+
+    def _name(self, frame: Frame, e: Expression) -> Values:
+        name = e[1]
+        values = frame.environment.get(name)
+        if values is not None:
+            return self._in.attributes.resolve(values)
+        activation = frame.activation
+        if frame.cls is None and frame.locals is not None and name in frame.locals:
+            if frame.captured:
+                return self._in.attributes.resolve(self._in.world.heap.read(activation.variable(name)))
+            return NOTHING
+        return self._outer(name, activation)
+
+    def _outer(self, name: str, activation: Activation) -> Values:
+        heap = self._in.world.heap
+        parent = activation.parent
+        if parent is None and activation.function is not None:
+            parent = activation.function.parent
+        while parent is not None:
+            if parent.function is not None and name in parent.function.facts.locals:
+                return self._in.attributes.resolve(heap.read(parent.variable(name)))
+            parent = parent.parent
+        return self._global(name, activation.module.name)
+
+    def _global(self, name: str, module: str) -> Values:
+        world = self._in.world
+        settled = world.oracle.module_attribute(world, module, name)
+        if settled is not None:
+            return settled
+        cell = world.globals.get(module, {}).get(name)
+        if cell is not None:
+            values = self._in.attributes.resolve(world.heap.read(cell))
+            if values:
+                return values
+        if name in _BUILTINS:
+            return frozenset((Builtin.of(name),))
+        if name == "__name__":
+            return frozenset((Constant.of(module),))
+        if name in ("__file__", "__doc__", "__spec__"):
+            return ANYTHING
+        if cell is None:
+            world.heap.read(self._in.global_cell(module, name))
+        return self._in.starved()
+
+    def global_lookup(self, e: Expression, activation: Activation) -> Values:
+        """A dotted name as an annotation means it: enclosing scopes and module level only."""
+        if e[0] == "n":
+            return self._outer(e[1], activation)
+        if e[0] == "a":
+            base = self.global_lookup(e[1], activation)
+            return self._in.attributes.get(base, e[2]) if base else NOTHING
+        return NOTHING
+
+    # -- simple forms
+
+    def _constant(self, frame: Frame, e: Expression) -> Values:
+        return frozenset((Constant.of(e[1]),))
+
+    def _nothing_known(self, frame: Frame, e: Expression) -> Values:
+        return ANYTHING
+
+    def _attribute(self, frame: Frame, e: Expression) -> Values:
+        base = self.eval(frame, e[1])
+        self._in.line = e[3]
+        values = self._in.attributes.get(base, e[2])
+        return values
+
+    def _call(self, frame: Frame, e: Expression) -> Values:
+        return self._in.calls.evaluate(frame, e)
+
+    def _subscript(self, frame: Frame, e: Expression) -> Values:
+        owner = self.eval(frame, e[1])
+        keys = self.index(frame, e[2])
+        self._in.line = e[3]
+        return self._in.models.load_item(frame, owner, keys)
+
+    def index(self, frame: Frame, parts: list[Expression]) -> Values:
+        """What a subscript's index may be."""
+        if len(parts) == 1:
+            return self.eval(frame, parts[0])
+        for part in parts:
+            self.eval(frame, part)
+        return ANYTHING
+
+    def _slice(self, frame: Frame, e: Expression) -> Values:
+        for part in e[1:]:
+            if part is not None:
+                self.eval(frame, part)
+        return ANYTHING
+
+    def _format(self, frame: Frame, e: Expression) -> Values:
+        texts = [""]
+        prefix: str | None = None
+        suffix = ""
+        depends: tuple[str, ...] = ()
+        for part in e[1]:
+            values = self.eval(frame, part)
+            constants = sorted(
+                str(v.value) if isinstance(v, Constant) else v.name
+                for v in values
+                if isinstance(v, (Constant, EnumMember))
+            )
+            if len(constants) != len(values) or not values or len(constants) * len(texts) > _MOST_TEXTS:
+                if prefix is None:
+                    prefix = texts[0] if len(texts) == 1 else ""
+                depends += depends_of(values)
+                texts, suffix = [""], ""
+                continue
+            texts = [text + constant for text in texts for constant in constants]
+            suffix = texts[0] if len(texts) == 1 else ""
+        if prefix is None:
+            return frozenset(Constant.of(text) for text in texts)
+        if depends:
+            return frozenset((Unknown.of(depends),))
+        return frozenset((self._in.pattern(e, prefix, suffix),)) if prefix or suffix else ANYTHING
+
+    def _lambda(self, frame: Frame, e: Expression) -> Values:
+        return frozenset((self._in.definitions.make(frame, e[1]),))
+
+    def _walrus(self, frame: Frame, e: Expression) -> Values:
+        values = self.eval(frame, e[2])
+        self._in.statements.bind(frame, e[1], values)
+        return values
+
+    def _await(self, frame: Frame, e: Expression) -> Values:
+        return self.eval(frame, e[1])
+
+    def _starred(self, frame: Frame, e: Expression) -> Values:
+        return self._in.models.iterate(self.eval(frame, e[1]))
+
+    def _yield(self, frame: Frame, e: Expression) -> Values:
+        values = self.eval(frame, e[1]) if e[1] is not None else NOTHING
+        self._in.world.heap.write(frame.activation.yields, values or ANYTHING)
+        return ANYTHING
+
+    def _yield_from(self, frame: Frame, e: Expression) -> Values:
+        values = self.eval(frame, e[1])
+        self._in.world.heap.write(frame.activation.yields, self._in.models.iterate(values))
+        found: set[Value] = set()
+        for value in values:
+            if isinstance(value, Generated):
+                found |= self._in.world.heap.read(value.activation.returns)
+        return frozenset(found) or ANYTHING
+
+    # -- operators
+
+    def _conditional(self, frame: Frame, e: Expression) -> Values:
+        truth, depends = truth_of(self.eval(frame, e[1]))
+        survey = self._in.world.survey
+        if truth is None:
+            self._in.starved()
+            if not survey and not frame.activation.pessimistic:
+                return NOTHING
+            truth = Truth.UNKNOWN
+        found: Values = NOTHING
+        held = frame.guards
+        environment = frame.environment
+        if truth is not Truth.FALSE or survey:
+            frame.guards = GuardLink(held, e[1], False, frame.file, self._in.line, truth, depends)
+            frame.environment = dict(environment)
+            self._in.statements.narrow(frame, e[1], True)
+            found = self.eval(frame, e[2])
+        if truth is not Truth.TRUE or survey:
+            inverse = Truth.TRUE if truth is Truth.FALSE else Truth.FALSE if truth is Truth.TRUE else truth
+            frame.guards = GuardLink(held, e[1], True, frame.file, self._in.line, inverse, depends)
+            frame.environment = dict(environment)
+            self._in.statements.narrow(frame, e[1], False)
+            found = found | self.eval(frame, e[3])
+        frame.guards = held
+        frame.environment = environment
+        return found
+
+    def _boolean(self, frame: Frame, e: Expression) -> Values:
+        left = self.eval(frame, e[2])
+        truth, depends = truth_of(left)
+        survey = self._in.world.survey
+        if truth is None:
+            self._in.starved()
+            if not survey and not frame.activation.pessimistic:
+                return NOTHING
+            truth = Truth.UNKNOWN
+        conjunction = e[1] == "and"
+        stops = Truth.FALSE if conjunction else Truth.TRUE
+        if truth is stops and not survey:
+            return left
+        held = frame.guards
+        environment = frame.environment
+        shown = truth
+        if not conjunction:
+            shown = Truth.TRUE if truth is Truth.FALSE else Truth.FALSE if truth is Truth.TRUE else truth
+        frame.guards = GuardLink(held, e[2], not conjunction, frame.file, self._in.line, shown, depends)
+        frame.environment = dict(environment)
+        self._in.statements.narrow(frame, e[2], conjunction)
+        right = self.eval(frame, e[3])
+        frame.guards = held
+        frame.environment = environment
+        if truth is stops:
+            return left
+        if truth is not Truth.UNKNOWN:
+            return right
+        # The left side is the result only where it stops the evaluation.
+        kept: set[Value] = set()
+        for value in left:
+            if isinstance(value, Constant):
+                if bool(value.value) != conjunction:
+                    kept.add(value)
+            elif not conjunction or not isinstance(value, (ClassValue, Instance)):
+                kept.add(value)
+        if conjunction and any(isinstance(v, Unknown) for v in kept) and right <= BOTH and right:
+            # `unknown and False` is false whichever way; `unknown and True` is unknown.
+            if right == frozenset((FALSE,)):
+                return right
+        if not conjunction and right == frozenset((TRUE,)) and all(isinstance(v, Unknown) for v in kept):
+            return right
+        return frozenset(kept) | right
+
+    def _unary(self, frame: Frame, e: Expression) -> Values:
+        values = self.eval(frame, e[2])
+        if e[1] == "not":
+            return negate(values)
+        if e[1] == "-":
+            found: set[Value] = set()
+            for value in values:
+                if isinstance(value, Constant) and type(value.value) in (int, float, bool):
+                    found.add(Constant.of(-value.value, value.origin))  # type: ignore[operator]
+                else:
+                    return ANYTHING
+            return frozenset(found)
+        return ANYTHING if values else NOTHING
+
+    def _binary(self, frame: Frame, e: Expression) -> Values:
+        left = self.eval(frame, e[2])
+        right = self.eval(frame, e[3])
+        containers = [v for v in (*left, *right) if isinstance(v, Container)]
+        if containers and e[1] in ("+", "*", "|"):
+            return self._in.models.combine(frame, e, left, right)
+        return fold_binary(e[1], left, right)
+
+    def _compare(self, frame: Frame, e: Expression) -> Values:
+        left = self.eval(frame, e[1])
+        results: list[Values] = []
+        for op, right_expression in e[2]:
+            right = self.eval(frame, right_expression)
+            if op in ("in", "not in"):
+                found = self._in.models.contains(left, right)
+                results.append(negate(found) if op == "not in" else found)
+            else:
+                results.append(compare(op, left, right))
+            left = right
+        if len(results) == 1:
+            return results[0]
+        truths = [truth_of(result)[0] for result in results]
+        if Truth.FALSE in truths:
+            return frozenset((FALSE,))
+        if all(truth is Truth.TRUE for truth in truths):
+            return frozenset((TRUE,))
+        depends = depends_of(v for result in results for v in result)
+        return NOTHING if None in truths else frozenset((Unknown.of(depends),))
+
+    # -- displays
+
+    def _display(self, frame: Frame, e: Expression) -> Values:
+        kind = {"t": "tuple", "L": "list", "S": "set"}[e[0]]
+        world = self._in.world
+        container = world.container(kind, (frame.activation, id(e)))
+        starred = any(item[0] == "*" for item in e[1])
+        container.length = None if starred or kind == "set" else len(e[1])
+        for position, item in enumerate(e[1]):
+            values = self.eval(frame, item)
+            world.put(container, None if starred or kind == "set" else Constant.of(position), values)
+        return frozenset((container,))
+
+    def _dict(self, frame: Frame, e: Expression) -> Values:
+        world = self._in.world
+        container = world.container("dict", (frame.activation, id(e)))
+        for key, item in e[1]:
+            values = self.eval(frame, item)
+            if key is None:
+                self._in.models.update(container, values)
+                continue
+            self._in.models.store(container, self.eval(frame, key), values)
+        return frozenset((container,))
+
+    def _comprehension(self, frame: Frame, e: Expression) -> Values:
+        world = self._in.world
+        environment = frame.environment
+        held = frame.guards
+        frame.environment = dict(environment)
+        kind = {"L": "list", "S": "set", "G": "list", "D": "dict"}[e[1]]
+        container = world.container(kind, (frame.activation, id(e)))
+        runs = True
+        for target, iterable, tests in e[3]:
+            values = self._in.models.iterate(self.eval(frame, iterable))
+            if not values and not world.survey:
+                runs = False
+                break
+            self._in.statements.assign_local(frame, target, values or ANYTHING)
+            for test in tests:
+                truth, depends = truth_of(self.eval(frame, test))
+                if truth is Truth.FALSE and not world.survey:
+                    runs = False
+                    break
+                frame.guards = GuardLink(
+                    frame.guards, test, False, frame.file, self._in.line, truth or Truth.UNKNOWN, depends
+                )
+                self._in.statements.narrow(frame, test, True)
+        if runs:
+            if e[1] == "D":
+                keys = self.eval(frame, e[2][0])
+                self._in.models.store(container, keys, self.eval(frame, e[2][1]))
+            else:
+                world.put(container, None, self.eval(frame, e[2][0]))
+        frame.environment = environment
+        frame.guards = held
+        return frozenset((container,))
+
+
+__all__ = ["Expressions", "External", "Pattern"]

@@ -1,0 +1,207 @@
+"""The interpreter: activations, modules, and the fixpoint over them. Statements and expressions have modules of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+
+from sgl_graph.analyzer.static.facts import Expression, Statement
+from sgl_graph.analyzer.static.link.annotations import Annotations
+from sgl_graph.analyzer.static.link.attributes import Attributes
+from sgl_graph.analyzer.static.link.calls import Calls
+from sgl_graph.analyzer.static.link.definitions import Definitions
+from sgl_graph.analyzer.static.link.expressions import Expressions
+from sgl_graph.analyzer.static.link.frame import Frame
+from sgl_graph.analyzer.static.link.heap import Activation, Cell
+from sgl_graph.analyzer.static.link.models import Models
+from sgl_graph.analyzer.static.link.statements import Statements
+from sgl_graph.analyzer.static.link.values import (
+    ANYTHING,
+    JUST_NONE,
+    NOTHING,
+    FunctionValue,
+    ModuleValue,
+    Pattern,
+    Value,
+    Values,
+)
+from sgl_graph.analyzer.static.link.world import World
+
+#: A callee is interpreted at once down to this depth of calls, then queued.
+_DEEPEST = 28
+#: Interpretations of one activation beyond which it is left as it is and recorded as a problem.
+_MOST_RUNS = 60
+
+
+class Interpreter:
+    """Interprets activations until no cell grows."""
+
+    def __init__(self, world: World, on_progress: Callable[[int], None] | None = None) -> None:
+        self.world = world
+        self.attributes = Attributes(self)
+        self.calls = Calls(self)
+        self.models = Models(self)
+        self.expressions = Expressions(self)
+        self.statements = Statements(self)
+        self.definitions = Definitions(self)
+        self.annotations = Annotations(self)
+        self.frame: Frame | None = None
+        self.line = 0
+        self._patterns: dict[tuple[int, str, str], Pattern] = {}
+        self._depth = 0
+        self._modules: dict[str, ModuleValue] = {}
+        self._module_activations: dict[str, Activation] = {}
+        self._captures: dict[tuple[str, int], bool] = {}
+        self._on_progress = on_progress
+        self._runs = 0
+
+    # -- modules
+
+    def module_value(self, name: str) -> ModuleValue:
+        known = self._modules.get(name)
+        if known is None:
+            known = self._modules[name] = ModuleValue(name)
+        return known
+
+    def global_cell(self, module: str, name: str) -> Cell:
+        table = self.world.globals.setdefault(module, {})
+        cell = table.get(name)
+        if cell is None:
+            cell = table[name] = Cell()
+        return cell
+
+    def ensure_module(self, name: str) -> None:
+        """Interpret a module's top level once, as an import would."""
+        if name in self._module_activations:
+            return
+        module = self.world.project.module(name)
+        if module is None:
+            return
+        if module.facts.error is not None:
+            self.world.problems[module.path] = module.facts.error
+        activation = Activation(module, None, None, None)
+        self._module_activations[name] = activation
+        self.world.globals.setdefault(name, {})
+        self.world.activations[("module", name)] = activation
+        self.interpret(activation)
+
+    def module_activation(self, name: str) -> Activation | None:
+        return self._module_activations.get(name)
+
+    # -- activations
+
+    def activation(self, function: FunctionValue, receiver: Value | None, context: Hashable) -> Activation:
+        key = (function, receiver, context)
+        known = self.world.activations.get(key)
+        if known is None:
+            known = self.world.activations[key] = Activation(function.module, function, receiver, context)
+        return known
+
+    def demand(self, activation: Activation) -> None:
+        """Have an activation interpreted: now if the stack allows, else later."""
+        if activation.runs:
+            return
+        if self._depth < _DEEPEST:
+            self.interpret(activation)
+        else:
+            self.world.heap.enqueue(activation)
+
+    def interpret(self, activation: Activation) -> None:
+        """One interpretation of a body."""
+        if activation.runs >= _MOST_RUNS:
+            self.world.problems.setdefault(
+                activation.module.path, f"{activation.qualname}: left after {_MOST_RUNS} interpretations"
+            )
+            return
+        heap = self.world.heap
+        previous, heap.current = heap.current, activation
+        activation.runs += 1
+        activation.starved = False
+        self._runs += 1
+        if self._on_progress is not None and self._runs % 500 == 0:
+            self._on_progress(self._runs)
+        held_frame, held_line = self.frame, self.line
+        self._depth += 1
+        try:
+            self._run(activation)
+        finally:
+            self._depth -= 1
+            heap.current = previous
+            self.frame, self.line = held_frame, held_line
+
+    def _run(self, activation: Activation) -> None:
+        function = activation.function
+        if function is None:
+            frame = self.frame = Frame(activation, False)
+            self.statements.block(frame, activation.module.facts.body)
+            return
+        frame = self.frame = Frame(activation, self.captures(function))
+        for parameter in function.facts.parameters:
+            values = self.world.heap.read(activation.parameter(parameter.name))
+            if (not values or values == ANYTHING) and parameter.annotation is not None:
+                declared = self.annotations.types(parameter.annotation, activation, function.owner)
+                values = declared or values
+            if not values and activation.pessimistic:
+                values = ANYTHING
+            self.statements.bind(frame, parameter.name, values)
+        body = function.module.function_body(function.index)
+        if self.statements.block(frame, body) and not activation.yields.peek():
+            self.world.heap.write(activation.returns, JUST_NONE)
+
+    def captures(self, function: FunctionValue) -> bool:
+        """Whether nested functions may read this function's locals."""
+        key = (function.module.name, function.index)
+        known = self._captures.get(key)
+        if known is None:
+            known = self._captures[key] = _defines(function.module.function_body(function.index))
+        return known
+
+    # -- fixpoint
+
+    def settle(self) -> None:
+        """Interpret until nothing grows; then count what found nothing as unknown, and go on until nothing changes."""
+        heap = self.world.heap
+        while True:
+            while heap.queue:
+                activation = heap.queue.popleft()
+                activation.queued = False
+                self.interpret(activation)
+            starved = [a for a in self.world.activations.values() if a.starved and not a.pessimistic]
+            if not starved:
+                return
+            for activation in starved:
+                activation.pessimistic = True
+                heap.enqueue(activation)
+
+    def starved(self) -> Values:
+        """What a read yields that found nothing: nothing yet, or anything once nothing more will come."""
+        activation = self.world.heap.current
+        if activation is None:
+            return ANYTHING
+        if activation.pessimistic:
+            return ANYTHING
+        activation.starved = True
+        return NOTHING
+
+    def pattern(self, e: Expression, prefix: str, suffix: str) -> Pattern:
+        """The interned pattern of an f-string."""
+        key = (id(e), prefix, suffix)
+        known = self._patterns.get(key)
+        if known is None:
+            known = self._patterns[key] = Pattern(prefix, suffix)
+        return known
+
+    def keeps(self, path: str) -> bool:
+        """Whether results of calls outside the checkout are followed for this access path."""
+        return path.startswith(self.world.kept_externals)
+
+
+def _defines(items: list[Statement]) -> bool:
+    return any(_holds_definition(item) for item in items)
+
+
+def _holds_definition(item: Statement | Expression | object) -> bool:
+    if isinstance(item, list):
+        if item and item[0] in ("def", "l", "class") and len(item) == 3:
+            return True
+        return any(_holds_definition(part) for part in item)
+    return False

@@ -1,0 +1,179 @@
+"""Three-valued truth of abstract values, and the folding of operators over constants."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from sgl_graph.analyzer.static.link.values import (
+    ANYTHING,
+    BOTH,
+    FALSE,
+    NOTHING,
+    TRUE,
+    Bound,
+    ClassValue,
+    Constant,
+    Container,
+    EnumMember,
+    FunctionValue,
+    Instance,
+    ModuleValue,
+    Unknown,
+    Value,
+    Values,
+    depends_of,
+)
+from sgl_graph.analyzer.static.linked import Truth
+
+#: More pairs than this are not folded.
+_MOST_PAIRS = 144
+
+_BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
+    "%": operator.mod, "<<": operator.lshift, ">>": operator.rshift, "&": operator.and_, "|": operator.or_,
+    "^": operator.xor,
+}  # fmt: skip
+_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "is": operator.is_, "is not": operator.is_not,
+}  # fmt: skip
+_LONGEST_TEXT = 2000
+
+
+def truth_of(values: Values) -> tuple[Truth | None, tuple[str, ...]]:
+    """Whether a test holds, and the configuration that an unknown rests on; None when nothing has arrived yet."""
+    if not values:
+        return None, ()
+    seen: set[bool | None] = set()
+    for value in values:
+        seen.add(truth_of_one(value))
+    if seen == {True}:
+        return Truth.TRUE, ()
+    if seen == {False}:
+        return Truth.FALSE, ()
+    return Truth.UNKNOWN, depends_of(values)
+
+
+def truth_of_one(value: Value) -> bool | None:
+    """Truth of one abstract value."""
+    if isinstance(value, Constant):
+        return bool(value.value)
+    if isinstance(value, (FunctionValue, ClassValue, ModuleValue, Bound, EnumMember)):
+        return True
+    if isinstance(value, Instance):
+        # An object is true unless its class says otherwise by a length or a truth method.
+        methods = ("__bool__", "__len__")
+        for base in value.cls.mro:
+            if not isinstance(base, ClassValue) or any(name in _method_names(base) for name in methods):
+                return None
+        return True
+    if isinstance(value, Container) and value.length is not None and value.kind == "tuple":
+        return value.length > 0
+    return None
+
+
+def _method_names(cls: ClassValue) -> set[str]:
+    functions = cls.module.facts.functions
+    return {functions[s[2]].name for s in cls.facts.body if s[0] == "def"}
+
+
+def negate(values: Values) -> Values:
+    """`not x`."""
+    truth, depends = truth_of(values)
+    if truth is None:
+        return NOTHING
+    if truth is Truth.TRUE:
+        return frozenset((FALSE,))
+    if truth is Truth.FALSE:
+        return frozenset((TRUE,))
+    if not depends and all(isinstance(value, Constant) for value in values):
+        return BOTH
+    return frozenset((Unknown.of(depends),)) if depends else ANYTHING
+
+
+def fold_binary(op: str, left: Values, right: Values) -> Values:
+    """A binary operator over constants; unknown where any operand is."""
+    if not left or not right:
+        return NOTHING
+    function = _BINARY.get(op)
+    depends = depends_of(left) + depends_of(right)
+    unknown: Values = frozenset((Unknown.of(depends),)) if depends else ANYTHING
+    if function is None or len(left) * len(right) > _MOST_PAIRS:
+        return unknown
+    found: set[Value] = set()
+    for a in left:
+        for b in right:
+            if not isinstance(a, Constant) or not isinstance(b, Constant):
+                return unknown
+            if op == "*" and (isinstance(a.value, str) or isinstance(b.value, str)):
+                return unknown
+            if op == "<<" and isinstance(b.value, int) and b.value > 64:
+                return unknown
+            try:
+                result = function(a.value, b.value)
+            except (TypeError, ValueError, ArithmeticError):
+                continue
+            if not isinstance(result, (str, int, float, bool)) or (
+                isinstance(result, str) and len(result) > _LONGEST_TEXT
+            ):
+                return unknown
+            found.add(Constant.of(result, _origins(a, b)))
+    return frozenset(found)
+
+
+def _origins(a: Constant, b: Constant) -> tuple[str, ...]:
+    if not a.origin and not b.origin:
+        return ()
+    return tuple(sorted({*a.origin, *b.origin}))
+
+
+def compare(op: str, left: Values, right: Values) -> Values:
+    """A comparison other than membership."""
+    if not left or not right:
+        return NOTHING
+    depends = depends_of(left) + depends_of(right)
+    unknown: Values = frozenset((Unknown.of(depends),)) if depends else ANYTHING
+    if len(left) * len(right) > _MOST_PAIRS:
+        return unknown
+    found: set[Value] = set()
+    for a in left:
+        for b in right:
+            result = _compare_one(op, a, b)
+            if result is None:
+                return unknown
+            origin = _origins(a, b) if isinstance(a, Constant) and isinstance(b, Constant) else ()
+            found.add(Constant.of(result, origin))
+    return frozenset(found)
+
+
+_IDENTITIES = (EnumMember, ClassValue, FunctionValue, ModuleValue)
+
+
+def _compare_one(op: str, a: Value, b: Value) -> bool | None:
+    equality = op in ("==", "!=", "is", "is not")
+    positive = op in ("==", "is")
+    if isinstance(a, Constant) and isinstance(b, Constant):
+        if op in ("is", "is not"):
+            same = type(a.value) is type(b.value) and a.value == b.value
+            return same == positive
+        try:
+            return bool(_COMPARE[op](a.value, b.value))
+        except TypeError:
+            return None
+    if not equality:
+        return None
+    if isinstance(a, _IDENTITIES) and isinstance(b, _IDENTITIES):
+        return (a is b) == positive
+    for one, other in ((a, b), (b, a)):
+        # None is no object; a plain object of the checkout equals no scalar unless its class defines equality.
+        if isinstance(one, Constant) and one.value is None:
+            if isinstance(other, (*_IDENTITIES, Instance, Container, Bound)):
+                return not positive
+            return None
+        if isinstance(one, EnumMember) and isinstance(other, Constant):
+            return (
+                None if "plain" not in one.cls.marks or (op in ("is", "is not") and other.value is not None) else None
+            )
+    return None

@@ -1,0 +1,428 @@
+"""Abstract values: what an expression may be. All are interned, so equality is identity and sets of them are cheap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from sgl_graph.analyzer.static.facts import ClassFacts, FunctionFacts
+    from sgl_graph.analyzer.static.link.heap import Activation
+    from sgl_graph.analyzer.static.project import Module
+
+Scalar = str | int | float | bool | None
+
+
+class Value:
+    """Base of abstract values."""
+
+    __slots__ = ()
+
+
+Values = frozenset[Value]
+NOTHING: Values = frozenset()
+
+
+class Constant(Value):
+    """A scalar. `origin` names configuration entries whose automatic choice put it there."""
+
+    __slots__ = ("origin", "value")
+    _known: ClassVar[dict[tuple[type, Scalar, tuple[str, ...]], Constant]] = {}
+
+    def __init__(self, value: Scalar, origin: tuple[str, ...]) -> None:
+        self.value = value
+        self.origin = origin
+
+    @classmethod
+    def of(cls, value: Scalar, origin: tuple[str, ...] = ()) -> Constant:
+        key = (type(value), value, origin)
+        known = cls._known.get(key)
+        if known is None:
+            known = cls._known[key] = cls(value, origin)
+        return known
+
+    def __repr__(self) -> str:
+        return f"{self.value!r}"
+
+
+class Unknown(Value):
+    """Anything. `depends` names the configuration that would settle it; empty when only running code can tell."""
+
+    __slots__ = ("depends",)
+    _known: ClassVar[dict[tuple[str, ...], Unknown]] = {}
+
+    def __init__(self, depends: tuple[str, ...]) -> None:
+        self.depends = depends
+
+    @classmethod
+    def of(cls, depends: Iterable[str] = ()) -> Unknown:
+        key = tuple(sorted(set(depends))[:6])
+        known = cls._known.get(key)
+        if known is None:
+            known = cls._known[key] = cls(key)
+        return known
+
+    def __repr__(self) -> str:
+        return f"?{','.join(self.depends)}"
+
+
+UNKNOWN = Unknown.of()
+ANYTHING: Values = frozenset((UNKNOWN,))
+NONE = Constant.of(None)
+TRUE = Constant.of(True)
+FALSE = Constant.of(False)
+JUST_NONE: Values = frozenset((NONE,))
+BOTH: Values = frozenset((TRUE, FALSE))
+
+
+class External(Value):
+    """Something outside the checkout, by its access path: `torch.cuda.CUDAGraph`, `torch.cuda.CUDAGraph().replay`."""
+
+    __slots__ = ("path",)
+    _known: ClassVar[dict[str, External]] = {}
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    @classmethod
+    def of(cls, path: str) -> External:
+        known = cls._known.get(path)
+        if known is None:
+            known = cls._known[path] = cls(path)
+        return known
+
+    def __repr__(self) -> str:
+        return f"<{self.path}>"
+
+
+class ModuleValue(Value):
+    """A module of the checkout."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<module {self.name}>"
+
+
+class ImportReference(Value):
+    """A name bound by an import, resolved when somebody reads it."""
+
+    __slots__ = ("module", "name")
+
+    def __init__(self, module: str, name: str | None) -> None:
+        self.module = module
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<import {self.module}.{self.name}>"
+
+
+class FunctionValue(Value):
+    """A function of the checkout, closed over the activation in which it was defined."""
+
+    __slots__ = ("facts", "index", "module", "owner", "parent", "qualname")
+
+    def __init__(self, module: Module, index: int, parent: Activation | None, owner: ClassValue | None) -> None:
+        self.module = module
+        self.index = index
+        self.facts: FunctionFacts = module.facts.functions[index]
+        self.parent = parent
+        self.owner = owner
+        self.qualname = f"{module.name}:{self.facts.qualname}"
+
+    def __repr__(self) -> str:
+        return f"<function {self.qualname}>"
+
+
+class ClassValue(Value):
+    """A class of the checkout; bases are filled when its statement is interpreted."""
+
+    __slots__ = ("bases", "facts", "fields", "index", "marks", "module", "mro", "parent", "qualname", "subclasses")
+
+    def __init__(self, module: Module, index: int, parent: Activation | None) -> None:
+        self.module = module
+        self.index = index
+        self.facts: ClassFacts = module.facts.classes[index]
+        self.parent = parent
+        self.qualname = f"{module.name}:{self.facts.qualname}"
+        self.bases: list[ClassValue | External] = []
+        self.mro: tuple[ClassValue | External, ...] = (self,)
+        self.subclasses: set[ClassValue] = set()
+        #: `dataclass`, `enum`, `namedtuple`, `struct`: what its decorators and bases make of it.
+        self.marks: set[str] = set()
+        #: Annotated fields in order, for generated constructors: name to (has default).
+        self.fields: dict[str, bool] = {}
+
+    def __repr__(self) -> str:
+        return f"<class {self.qualname}>"
+
+
+class Instance(Value):
+    """An instance of a class; `fuzzy` when only an annotation says so, so that it may be of any subclass."""
+
+    __slots__ = ("cls", "fuzzy")
+    _known: ClassVar[dict[tuple[ClassValue, bool], Instance]] = {}
+
+    def __init__(self, cls: ClassValue, fuzzy: bool) -> None:
+        self.cls = cls
+        self.fuzzy = fuzzy
+
+    @classmethod
+    def of(cls, owner: ClassValue, fuzzy: bool = False) -> Instance:
+        key = (owner, fuzzy)
+        known = cls._known.get(key)
+        if known is None:
+            known = cls._known[key] = cls(owner, fuzzy)
+        return known
+
+    def __repr__(self) -> str:
+        return f"<{'maybe ' if self.fuzzy else ''}{self.cls.facts.name} instance>"
+
+
+class EnumMember(Value):
+    """A member of an enumeration of the checkout."""
+
+    __slots__ = ("cls", "name")
+    _known: ClassVar[dict[tuple[ClassValue, str], EnumMember]] = {}
+
+    def __init__(self, cls: ClassValue, name: str) -> None:
+        self.cls = cls
+        self.name = name
+
+    @classmethod
+    def of(cls, owner: ClassValue, name: str) -> EnumMember:
+        key = (owner, name)
+        known = cls._known.get(key)
+        if known is None:
+            known = cls._known[key] = cls(owner, name)
+        return known
+
+    def __repr__(self) -> str:
+        return f"<{self.cls.facts.name}.{self.name}>"
+
+
+class Bound(Value):
+    """A function with its receiver."""
+
+    __slots__ = ("function", "receiver")
+    _known: ClassVar[dict[tuple[Value, Value], Bound]] = {}
+
+    def __init__(self, function: Value, receiver: Value) -> None:
+        self.function = function
+        self.receiver = receiver
+
+    @classmethod
+    def of(cls, function: Value, receiver: Value) -> Bound:
+        key = (function, receiver)
+        known = cls._known.get(key)
+        if known is None:
+            known = cls._known[key] = cls(function, receiver)
+        return known
+
+    def __repr__(self) -> str:
+        return f"<bound {self.function!r} of {self.receiver!r}>"
+
+
+class Wrapped(Value):
+    """A function seen through a decorator of the standard library: property, classmethod, context manager ..."""
+
+    __slots__ = ("function", "kind")
+    _known: ClassVar[dict[tuple[Value, str], Wrapped]] = {}
+
+    def __init__(self, function: Value, kind: str) -> None:
+        self.function = function
+        self.kind = kind
+
+    @classmethod
+    def of(cls, function: Value, kind: str) -> Wrapped:
+        key = (function, kind)
+        known = cls._known.get(key)
+        if known is None:
+            known = cls._known[key] = cls(function, kind)
+        return known
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} {self.function!r}>"
+
+
+class Container(Value):
+    """A list, tuple, set, dict or partial created at one place; its elements live in the heap."""
+
+    __slots__ = ("factory", "kind", "length", "serial")
+
+    def __init__(self, kind: str, serial: int) -> None:
+        self.kind = kind
+        self.serial = serial
+        #: Number of positions when it is fixed (tuples and list displays).
+        self.length: int | None = None
+        #: For `defaultdict`: the callable that makes a missing value.
+        self.factory: Values = NOTHING
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} #{self.serial}>"
+
+
+class Method(Value):
+    """A method of a container or of a string, to be modelled when called."""
+
+    __slots__ = ("name", "receiver")
+    _known: ClassVar[dict[tuple[Value, str], Method]] = {}
+
+    def __init__(self, receiver: Value, name: str) -> None:
+        self.receiver = receiver
+        self.name = name
+
+    @classmethod
+    def of(cls, receiver: Value, name: str) -> Method:
+        key = (receiver, name)
+        known = cls._known.get(key)
+        if known is None:
+            known = cls._known[key] = cls(receiver, name)
+        return known
+
+    def __repr__(self) -> str:
+        return f"<{self.receiver!r}.{self.name}>"
+
+
+class Builtin(Value):
+    """A builtin function or type."""
+
+    __slots__ = ("name",)
+    _known: ClassVar[dict[str, Builtin]] = {}
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @classmethod
+    def of(cls, name: str) -> Builtin:
+        known = cls._known.get(name)
+        if known is None:
+            known = cls._known[name] = cls(name)
+        return known
+
+    def __repr__(self) -> str:
+        return f"<builtin {self.name}>"
+
+
+class Super(Value):
+    """`super()` inside a method of `cls`, for a receiver."""
+
+    __slots__ = ("cls", "receiver")
+    _known: ClassVar[dict[tuple[ClassValue, Value], Super]] = {}
+
+    def __init__(self, cls: ClassValue, receiver: Value) -> None:
+        self.cls = cls
+        self.receiver = receiver
+
+    @classmethod
+    def of(cls, owner: ClassValue, receiver: Value) -> Super:
+        key = (owner, receiver)
+        known = cls._known.get(key)
+        if known is None:
+            known = cls._known[key] = cls(owner, receiver)
+        return known
+
+
+class Generated(Value):
+    """What a call of a generator, or of a `contextmanager` function, returns: its yields are in the heap."""
+
+    __slots__ = ("activation", "context")
+
+    def __init__(self, activation: Activation, context: bool) -> None:
+        self.activation = activation
+        self.context = context
+
+
+class Typed(Value):
+    """A container of which only an annotation is known: its elements, and whether it maps keys to them."""
+
+    __slots__ = ("elements", "mapping")
+    _known: ClassVar[dict[tuple[Values, bool], Typed]] = {}
+
+    def __init__(self, elements: Values, mapping: bool) -> None:
+        self.elements = elements
+        self.mapping = mapping
+
+    @classmethod
+    def of(cls, elements: Values, mapping: bool) -> Typed:
+        key = (elements, mapping)
+        known = cls._known.get(key)
+        if known is None:
+            known = cls._known[key] = cls(elements, mapping)
+        return known
+
+
+def depends_of(values: Iterable[Value]) -> tuple[str, ...]:
+    """Configuration names that a set of values rests on."""
+    names: set[str] = set()
+    for value in values:
+        if isinstance(value, Unknown):
+            names.update(value.depends)
+        elif isinstance(value, Constant):
+            names.update(value.origin)
+    return tuple(sorted(names))
+
+
+def reset() -> None:
+    """Forget interned values that hold on to a project; called before each link so that runs do not share state."""
+    for kind in (Constant, External, Instance, EnumMember, Bound, Wrapped, Method, Super, Typed, Scanned, Configured):
+        kind._known.clear()
+    for constant in (NONE, TRUE, FALSE):
+        Constant._known[(type(constant.value), constant.value, ())] = constant
+
+
+class Pattern(Value):
+    """A string of which a prefix and a suffix are known: `f"_handle_{name}"`."""
+
+    __slots__ = ("prefix", "suffix")
+
+    def __init__(self, prefix: str, suffix: str) -> None:
+        self.prefix = prefix
+        self.suffix = suffix
+
+
+class Scanned(Value):
+    """Something found by a scan over a package: the name of a submodule, a submodule, or a class of one."""
+
+    __slots__ = ("kind", "package")
+    _known: ClassVar[dict[tuple[str, str], Scanned]] = {}
+
+    def __init__(self, package: str, kind: str) -> None:
+        self.package = package
+        self.kind = kind
+
+    @classmethod
+    def of(cls, package: str, kind: str) -> Scanned:
+        key = (package, kind)
+        known = cls._known.get(key)
+        if known is None:
+            known = cls._known[key] = cls(package, kind)
+        return known
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} of {self.package}>"
+
+
+class Configured(Value):
+    """One object of the resolved configuration; the oracle knows what its attributes hold."""
+
+    __slots__ = ("cls", "handle")
+    _known: ClassVar[dict[tuple[ClassValue, object], Configured]] = {}
+
+    def __init__(self, cls: ClassValue, handle: object) -> None:
+        self.cls = cls
+        self.handle = handle
+
+    @classmethod
+    def of(cls, owner: ClassValue, handle: object) -> Configured:
+        key = (owner, handle)
+        known = cls._known.get(key)
+        if known is None:
+            known = cls._known[key] = cls(owner, handle)
+        return known
+
+    def __repr__(self) -> str:
+        return f"<configured {self.cls.facts.name}>"

@@ -39,10 +39,10 @@ def _judge_block(state: WorkerState, graph: GraphState, block: BlockState) -> It
     elif own or is_handover(state, graph, block):
         yield from _judge_pool_memory(state, graph, block, own=own)
     elif block.freed is not None or block.temporary:
-        owner = block.outside or max(block.inside.values(), key=lambda o: o.order, default=None)
+        owner = _latest_owner(block)
         yield Judgement("reused-memory" if owner else "freed-memory", graph, block, owner)
-    elif block.outside is not None:
-        yield Judgement("overlapping-owners", graph, block, block.outside)
+    elif block.outside is not None or block.inside:
+        yield Judgement("overlapping-owners", graph, block, _latest_owner(block))
 
 
 def _judge_pool_memory(state: WorkerState, graph: GraphState, block: BlockState, *, own: bool) -> Iterator[Judgement]:
@@ -50,12 +50,20 @@ def _judge_pool_memory(state: WorkerState, graph: GraphState, block: BlockState,
     if owner is not None and _still_owns(state, owner):
         yield Judgement(_taken(state, block, owner), graph, block, owner)
         return
+    if not block.dead and block.inside:
+        yield Judgement("overlapping-owners", graph, block, _latest_owner(block))
+        return
     consumed = any(user != block.record.during for user in block.users)
     if not own or consumed or block.freed is None or block.temporary or block.freed <= graph.chain.ended:
         return
     taker = _later_capture(state, graph, block)
     if taker is not None:
         yield Judgement("output-reused", graph, block, block.inside.get(taker), culprit=taker)
+
+
+def _latest_owner(block: BlockState) -> Owner | None:
+    owners = [*([block.outside] if block.outside is not None else []), *block.inside.values()]
+    return max(owners, key=lambda owner: owner.order, default=None)
 
 
 def _still_owns(state: WorkerState, owner: Owner) -> bool:

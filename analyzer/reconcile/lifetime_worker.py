@@ -212,8 +212,6 @@ class WorkerJudge:
                     block.outside = owner
                 else:
                     block.inside[owner.during] = owner
-                    # Only memory that was given back is handed out inside a capture of the same allocator.
-                    block.temporary |= block.freed is None and block.record.during is not None
             elif line.e in ("segment-gone", "pool-gone"):
                 if block.gone != "segment":
                     block.gone = line.e.removesuffix("-gone")

@@ -9,6 +9,8 @@ from typing import Any
 
 Pool = Any
 Segment = tuple[int, int]
+#: Owners of temporaries' memory outside captures that are followed to their end; later ones are reported without.
+MOST_INTRUDERS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,8 @@ class Block:
     freed: bool = False
     gone: bool = False
     overlapped_during: set[int | None] = field(default_factory=set)
+    #: Not referenced itself: it holds memory of a graph's temporaries outside captures.
+    intruder: bool = False
 
     @property
     def address(self) -> int:
@@ -73,6 +77,9 @@ class BlockTable:
         self._dead: dict[int, list[tuple[int, int, Block]]] = {}
         self._longest_dead = 0
         self._generations: dict[tuple[int, str, int], int] = {}
+        self._temporaries: dict[int, list[Block]] = {}
+        self._temporary_spans: dict[int, list[tuple[int, int]]] = {}
+        self._intruders = 0
 
     # Registration
 
@@ -98,15 +105,21 @@ class BlockTable:
         A new block is announced as allocated; the caller reports its `free` event by `report_dead` once the capture is written.
         """
         block = self.dead_at(allocation.device, allocation.address, allocation.size)
-        if block is None or block.allocation.address != allocation.address:
+        if block is None or not _same_allocation(block.allocation, allocation):
             block = self._new(allocation)
             self._bury(block)
         return block
 
     def refer_temporary(self, allocation: Allocation, freed_by: int | None) -> Block:
-        """The block of memory that was handed out and given back inside the capture under way: later owners do not matter."""
+        """The block of memory that was handed out and given back inside the capture under way.
+
+        Later captures of the pool may have the memory; an owner outside captures is reported, for replays write over it.
+        """
         block = self._new(allocation)
         block.freed = True
+        self._temporaries.setdefault(allocation.device, []).append(block)
+        spans = self._temporary_spans.setdefault(allocation.device, [])
+        self._temporary_spans[allocation.device] = _with_span(spans, block.address, block.end)
         self._emit("free", {"block": block.id, "stack": freed_by, "t": None})
         return block
 
@@ -140,7 +153,11 @@ class BlockTable:
 
     def touches(self, device: int, address: int, size: int) -> bool:
         """Whether the range overlaps any registered block, alive or dead."""
-        return bool(self._overlapping_live(device, address, size) or self._overlapping_dead(device, address, size))
+        return bool(
+            self._overlapping_live(device, address, size)
+            or self._overlapping_dead(device, address, size)
+            or self._touches_temporaries(device, address, size)
+        )
 
     def unregistered(self, device: int, start: int, end: int) -> list[tuple[int, int]]:
         """The parts of a range that no registered block overlaps."""
@@ -177,7 +194,7 @@ class BlockTable:
         starts = self._starts[device]
         del starts[bisect_left(starts, address)]
         block.freed = True
-        if watch:
+        if watch and not block.intruder:
             self._bury(block)
         self._emit("free", {"block": block.id, "stack": stack, "t": t})
         return block
@@ -194,15 +211,54 @@ class BlockTable:
             )
             if during not in block.overlapped_during
         ]
+        if (
+            during is None
+            and self._touches_temporaries(device, address, size)
+            and self._intrude(device, address, size, stack, t)
+        ):
+            return
         if over:
             for block in over:
                 block.overlapped_during.add(during)
             owner = {"address": address, "size": size, "during": during}
             self._emit("alloc", {"block": None, "over": [b.id for b in over], "stack": stack, "t": t, **owner})
 
+    def _intrude(self, device: int, address: int, size: int, stack: int | None, t: int | None) -> bool:
+        """Somebody outside captures got memory of graphs' temporaries: register who, so that its end is seen too."""
+        over = [b for b in self._temporaries.get(device, []) if b.address < address + size and b.end > address]
+        over = [b for b in over if not b.gone]
+        if not over or self._intruders >= MOST_INTRUDERS or (device, address) in self._live:
+            return False
+        self._intruders += 1
+        over += [b for b in self._overlapping_dead(device, address, size)]
+        over += self._overlapping_live(device, address, size)
+        owner = self._new(Allocation(address, size, None, None, device, stack, None))
+        owner.intruder = True
+        self._live[device, address] = owner
+        insort(self._starts.setdefault(device, []), address)
+        members = {
+            "over": [b.id for b in over],
+            "stack": stack,
+            "t": t,
+            "address": address,
+            "size": size,
+            "during": None,
+        }
+        self._emit("alloc", {"block": owner.id, **members})
+        return True
+
     def segment_gone(self, device: int, address: int, size: int) -> None:
         """A segment, or a mapped part of one, went back to the driver."""
         blocks = [*self._overlapping_live(device, address, size), *self._overlapping_dead(device, address, size)]
+        if self._touches_temporaries(device, address, size):
+            here = [b for b in self._temporaries[device] if b.address < address + size and b.end > address]
+            blocks += here
+            left = [b for b in self._temporaries[device] if b not in here]
+            self._temporaries[device] = left
+            spans: list[tuple[int, int]] = []
+            for block in left:
+                spans = _with_span(spans, block.address, block.end)
+            self._temporary_spans[device] = spans
         for block in blocks:
             block.gone = True
         if blocks:
@@ -230,6 +286,13 @@ class BlockTable:
         high = bisect_left(entries, (address + size, -1))
         return [entry[2] for entry in entries[low:high] if entry[2].end > address]
 
+    def _touches_temporaries(self, device: int, address: int, size: int) -> bool:
+        spans = self._temporary_spans.get(device)
+        if not spans:
+            return False
+        index = bisect_left(spans, (address + size, -1)) - 1
+        return index >= 0 and spans[index][1] > address
+
     def _overlapping_live(self, device: int, address: int, size: int) -> list[Block]:
         starts = self._starts.get(device)
         if not starts:
@@ -250,3 +313,21 @@ class BlockTable:
         """Write the `free` events of blocks that were dangling when first referenced; `stacks` maps block ids."""
         for block in blocks:
             self._emit("free", {"block": block.id, "stack": stacks.get(block.id), "t": t})
+
+
+def _same_allocation(known: Allocation, described: Allocation) -> bool:
+    """Whether a dead block may be the allocation described: the same address may have been handed out again since."""
+    if described.stack is None:
+        return known.address == described.address
+    return known == described
+
+
+def _with_span(spans: list[tuple[int, int]], start: int, end: int) -> list[tuple[int, int]]:
+    """Disjoint sorted spans with one more, merged with all that it touches."""
+    low = bisect_left(spans, (start, -1))
+    if low and spans[low - 1][1] >= start:
+        low -= 1
+    high = low
+    while high < len(spans) and spans[high][0] <= end:
+        start, end, high = min(start, spans[high][0]), max(end, spans[high][1]), high + 1
+    return [*spans[:low], (start, end), *spans[high:]]

@@ -72,6 +72,7 @@ def main() -> None:
     body = path_map(**json.loads(given.pop("map", "{}")))
     labels = given.pop("labels", None)
     values = {key: json.loads(value) for key, value in given.items()}
+    values |= {key: Path(values[key]) for key in ("traffic", "map_file") if key in values}
     command = [
         "python",
         "-m",

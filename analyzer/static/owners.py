@@ -48,6 +48,7 @@ class Owners:
         self.composites = Level()
         self._resolved: dict[str, list[tuple[CallFact, frozenset[str]]]] = {}
         self._names: set[str] = set()
+        self._words: dict[str, set[str]] = {}
         self._find_containers_and_tables()
         self.refresh()
         self._find_runners()
@@ -258,13 +259,24 @@ class Owners:
         """The calls of a scope with what each callee may be; only calls that could matter are evaluated."""
         known = self._resolved.get(scope.name)
         if known is None:
-            known = [
-                (call, self.types.evaluate(scope, call.expression[1]))
-                for call in scope.calls
-                if may_lead_to(scope, call.expression[1], self._names)
-            ]
+            known = (
+                []
+                if self._cannot_matter(scope)
+                else [
+                    (call, self.types.evaluate(scope, call.expression[1]))
+                    for call in scope.calls
+                    if may_lead_to(scope, call.expression[1], self._names)
+                ]
+            )
             self._resolved[scope.name] = known
         return known
+
+    def _cannot_matter(self, scope: Scope) -> bool:
+        """Whether no call of a scope, nor anything a local alias was bound to, has one of the names."""
+        words = self._words.get(scope.name)
+        if words is None:
+            words = self._words[scope.name] = _words_of_calls(scope)
+        return words.isdisjoint(self._names) and "<lambda>" not in words
 
     def _interesting(self) -> set[str]:
         """Last names of callees that may lead to a graph-owning class."""
@@ -332,6 +344,32 @@ def may_lead_to(scope: Scope, callee: Expression, names: set[str], depth: int = 
             )
         at = at.parent
     return False
+
+
+def _words_of_calls(scope: Scope) -> set[str]:
+    """Every name that `may_lead_to` could meet for the calls of a scope."""
+    words: set[str] = set()
+    pending = [call.expression[1] for call in scope.calls]
+    seen: set[str] = set()
+    while pending:
+        callee = pending.pop()
+        name = last_name(callee)
+        if name is not None:
+            words.add(name)
+        while callee and callee[0] in ("s", "c"):
+            callee = callee[1]
+        if callee[0] == "l":
+            words.add("<lambda>")
+        if callee[0] != "n" or callee[1] in seen:
+            continue
+        seen.add(callee[1])
+        at: Scope | None = scope
+        while at is not None and at.kind == "function":
+            if callee[1] in at.bindings:
+                pending += [leaf for binding in at.bindings[callee[1]] for leaf in leaves(binding.expression)]
+                break
+            at = at.parent
+    return words
 
 
 def leaves(expression: Expression) -> Iterator[Expression]:

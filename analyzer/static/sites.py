@@ -17,7 +17,8 @@ from sgl_graph.analyzer.static.scopes import CallFact, Scope
 from sgl_graph.analyzer.static.text import render
 
 #: Text that a module with a graph primitive cannot do without. It chooses what is read; it finds no site.
-_HINT = re.compile(rb"[gG]raph|Capture|\.region\(|torchair")
+#: A module without any of these words is never looked at: a plain search is far quicker than the pattern below.
+_HINTS = (b"raph", b"Capture", b".region(", b"torchair")
 _TOKENS = re.compile(
     rb"(?:CUDA|NPU|XPU|MUSA)Graph\b|cudaGraph[A-Z]|hipGraph[A-Z]|cuGraph[A-Z]|StreamBeginCapture|graph_pool_handle"
     rb"|capture_begin|make_graphed_callables|\.graph\(|\.cuda_graph\b|torchair|\.region\(|torch\.compile\("
@@ -74,7 +75,7 @@ class _TextIndex:
         self._project = project
         text = project.sources.text
         paths = [path for path in project.sources.paths() if path.startswith(folder)]
-        self._texts = {path: source for path in paths if _HINT.search(source := text(path))}
+        self._texts = {path: source for path in paths if any(hint in (source := text(path)) for hint in _HINTS)}
 
     def take(self, pattern: re.Pattern[bytes]) -> list[str]:
         """Modules whose text the pattern finds, sorted, fewer each time."""

@@ -34,8 +34,8 @@ import msgspec
 Expression = list[Any]
 Statement = list[Any]
 
-#: Bits of `FunctionFacts.flags`.
-ASYNC, GENERATOR, LAMBDA = 1, 2, 4
+#: Bits of `FunctionFacts.flags`; NESTS: its body defines functions, lambdas or classes.
+ASYNC, GENERATOR, LAMBDA, NESTS = 1, 2, 4, 8
 
 
 class Parameter(msgspec.Struct, array_like=True, frozen=True):

@@ -46,12 +46,13 @@ def extract(source: bytes) -> f.ModuleFacts:
 class _Scope:
     """Names bound in one function body, and whether it yields."""
 
-    __slots__ = ("bound", "declared", "yields")
+    __slots__ = ("bound", "declared", "nests", "yields")
 
     def __init__(self) -> None:
         self.bound: dict[str, None] = {}
         self.declared: set[str] = set()
         self.yields = False
+        self.nests = False
 
 
 class _Lowering:
@@ -102,6 +103,7 @@ class _Lowering:
     def _function(self, node: cst.FunctionDef, line: int, tree: ast.stmt | None) -> f.Statement:
         name = node.name.value
         self._bind(name)
+        self._scopes[-1].nests = True
         decorators = [self._expr(item.decorator) for item in node.decorators]
         parameters = self._parameters(node.params)
         returns = self._expr(node.returns.annotation) if node.returns else None
@@ -115,7 +117,11 @@ class _Lowering:
         body = self._suite(node.body, _children(tree, "body"))
         self._scopes.pop()
         del self._names[-2:]
-        flags = (f.ASYNC if node.asynchronous else 0) | (f.GENERATOR if scope.yields else 0)
+        flags = (
+            (f.ASYNC if node.asynchronous else 0)
+            | (f.GENERATOR if scope.yields else 0)
+            | (f.NESTS if scope.nests else 0)
+        )
         own = getattr(tree, "lineno", line)
         end = getattr(tree, "end_lineno", None) or _last_line(body, own)
         bound = [bound for bound in scope.bound if bound not in scope.declared]
@@ -126,6 +132,7 @@ class _Lowering:
 
     def _lambda(self, node: cst.Lambda) -> f.Expression:
         line = self._at.next("l", node)
+        self._scopes[-1].nests = True
         parameters = self._parameters(node.params)
         index = len(self._functions)
         self._functions.append(None)
@@ -135,7 +142,7 @@ class _Lowering:
         body = [["return", line, self._expr(node.body)]]
         self._scopes.pop()
         qualname = self._qualified(f"<lambda:{line}>")
-        flags = f.LAMBDA | (f.GENERATOR if scope.yields else 0)
+        flags = f.LAMBDA | (f.GENERATOR if scope.yields else 0) | (f.NESTS if scope.nests else 0)
         self._functions[index] = f.FunctionFacts(
             "<lambda>", qualname, line, line, parameters, None, [], flags, list(scope.bound), f.encode_body(body)
         )
@@ -159,6 +166,7 @@ class _Lowering:
     def _class(self, node: cst.ClassDef, line: int, tree: ast.stmt | None) -> f.Statement:
         name = node.name.value
         self._bind(name)
+        self._scopes[-1].nests = True
         decorators = [self._expr(item.decorator) for item in node.decorators]
         bases, keywords = [], []
         for argument in [*node.bases, *node.keywords]:

@@ -308,9 +308,9 @@ class Attributes:
             values = self.resolve(heap.read(heap.cell(("class", base, name))))
             if not values:
                 continue
-            if name in base.fields and not any(isinstance(v, (FunctionValue, Wrapped)) for v in values):
-                if "dataclass" in cls.marks:
-                    continue  # the generated constructor stores defaults where no argument was given
+            generated = "dataclass" in cls.marks and name in base.fields
+            if generated and not any(isinstance(v, (FunctionValue, Wrapped)) for v in values):
+                continue  # the generated constructor stores defaults where no argument was given
             return self._bound(values, receiver)
         return NOTHING
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 import networkx as nx
-
 from sgl_graph.analyzer.static.link import values as v
+from sgl_graph.analyzer.static.link.frame import guards_of
 from sgl_graph.analyzer.static.link.interpreter import Interpreter
 from sgl_graph.analyzer.static.link.oracle import NoOracle, Oracle
 from sgl_graph.analyzer.static.link.values import (
@@ -96,7 +96,7 @@ def _survey(interpreter: Interpreter, modules: list[str], reached: set[str]) -> 
         if activation.module.name in inside:
             activation.runs = 0
             heap.enqueue(activation)
-    for function in sorted(list(world.functions.values()), key=lambda f: f.qualname):
+    for function in sorted(world.functions.values(), key=lambda f: f.qualname):
         if function.module.name not in inside:
             continue
         receiver: Value | None = None
@@ -149,9 +149,7 @@ def _assemble(
         if alive is None:
             continue
         for target, known in sorted(alive.targets.items()):
-            graph.add_edge(
-                call.caller, target, file=call.file, line=call.line, guards=call.guards, known=known
-            )
+            graph.add_edge(call.caller, target, file=call.file, line=call.line, guards=call.guards, known=known)
     for items in calls.values():
         items.sort(key=lambda c: (c.line, c.text, sorted(c.targets)))
     reached = _reached(graph, entries, reached_names)
@@ -178,7 +176,7 @@ def _assemble(
 def _call(record: CallRecord, active: bool) -> Call:
     e = record.expression
     callee = e[1] if e[0] == "c" else e
-    guards: tuple[Guard, ...] = record.guards or ()
+    guards = guards_of(record.guards)
     return Call(
         caller=record.caller,
         module=record.module.name,
@@ -200,7 +198,8 @@ def _call(record: CallRecord, active: bool) -> Call:
 def _reached(graph: nx.MultiDiGraph[str], entries: Sequence[str], names: set[str]) -> dict[str, Truth]:
     """Reached functions; TRUE where some chain rests on no unsettled configuration and on no bare name."""
     certain: set[str] = set()
-    stack = [entry for entry in entries if entry in names]
+    # Whatever was loaded was imported: module level runs.
+    stack = [name for name in names if name in entries or name.endswith(":<module>")]
     while stack:
         name = stack.pop()
         if name in certain:

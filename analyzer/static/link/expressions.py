@@ -12,7 +12,6 @@ from sgl_graph.analyzer.static.link.heap import Activation
 from sgl_graph.analyzer.static.link.truth import compare, fold_binary, negate, truth_of
 from sgl_graph.analyzer.static.link.values import (
     ANYTHING,
-    BOTH,
     FALSE,
     NOTHING,
     TRUE,
@@ -275,10 +274,9 @@ class Expressions:
                     kept.add(value)
             elif not conjunction or not isinstance(value, (ClassValue, Instance)):
                 kept.add(value)
-        if conjunction and any(isinstance(v, Unknown) for v in kept) and right <= BOTH and right:
-            # `unknown and False` is false whichever way; `unknown and True` is unknown.
-            if right == frozenset((FALSE,)):
-                return right
+        # `unknown and False` is false whichever way; `unknown and True` is unknown.
+        if conjunction and any(isinstance(v, Unknown) for v in kept) and right == frozenset((FALSE,)):
+            return right
         if not conjunction and right == frozenset((TRUE,)) and all(isinstance(v, Unknown) for v in kept):
             return right
         return frozenset(kept) | right

@@ -96,18 +96,20 @@ class Cell:
     def grow(self, values: Iterable[Value]) -> bool:
         """Add values; True when any was new."""
         own = self._values
+        new = [value for value in values if value not in own]
+        if not new:
+            return False
         before = len(own)
-        for value in values:
-            if value not in own:
-                if type(value) is Constant and type(value.value) in (int, str, float):
-                    if self.constants >= _MOST_CONSTANTS:
-                        own.add(UNKNOWN)
-                        continue
-                    self.constants += 1
-                elif before > _MOST_VALUES:
+        for value in new:
+            if type(value) is Constant and type(value.value) in (int, str, float):
+                if self.constants >= _MOST_CONSTANTS:
                     own.add(UNKNOWN)
                     continue
-                own.add(value)
+                self.constants += 1
+            elif before > _MOST_VALUES:
+                own.add(UNKNOWN)
+                continue
+            own.add(value)
         return len(own) != before
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 
-from sgl_graph.analyzer.static.facts import Expression, Statement
+from sgl_graph.analyzer.static.facts import NESTS, Expression
 from sgl_graph.analyzer.static.link.annotations import Annotations
 from sgl_graph.analyzer.static.link.attributes import Attributes
 from sgl_graph.analyzer.static.link.calls import Calls
@@ -50,7 +50,6 @@ class Interpreter:
         self._depth = 0
         self._modules: dict[str, ModuleValue] = {}
         self._module_activations: dict[str, Activation] = {}
-        self._captures: dict[tuple[str, int], bool] = {}
         self._on_progress = on_progress
         self._runs = 0
 
@@ -149,11 +148,7 @@ class Interpreter:
 
     def captures(self, function: FunctionValue) -> bool:
         """Whether nested functions may read this function's locals."""
-        key = (function.module.name, function.index)
-        known = self._captures.get(key)
-        if known is None:
-            known = self._captures[key] = _defines(function.module.function_body(function.index))
-        return known
+        return bool(function.facts.flags & NESTS)
 
     # -- fixpoint
 
@@ -193,15 +188,3 @@ class Interpreter:
     def keeps(self, path: str) -> bool:
         """Whether results of calls outside the checkout are followed for this access path."""
         return path.startswith(self.world.kept_externals)
-
-
-def _defines(items: list[Statement]) -> bool:
-    return any(_holds_definition(item) for item in items)
-
-
-def _holds_definition(item: Statement | Expression | object) -> bool:
-    if isinstance(item, list):
-        if item and item[0] in ("def", "l", "class") and len(item) == 3:
-            return True
-        return any(_holds_definition(part) for part in item)
-    return False

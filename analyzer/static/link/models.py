@@ -99,7 +99,7 @@ class Models:
                 found |= self._members(value)
             elif isinstance(value, Instance):
                 found |= self._iterate_object(value)
-            elif isinstance(value, Unknown) or isinstance(value, Scanned):
+            elif isinstance(value, (Unknown, Scanned)):
                 found.add(value)
             elif isinstance(value, Constant) and value.value is None:
                 continue
@@ -215,7 +215,7 @@ class Models:
                     found |= ANYTHING
                 else:
                     found.add(owner)
-            elif isinstance(owner, Unknown) or isinstance(owner, Builtin):
+            elif isinstance(owner, (Unknown, Builtin)):
                 found.add(owner)
             elif isinstance(owner, Constant) and owner.value is None:
                 continue

@@ -117,12 +117,11 @@ class Statements:
     def _assign(self, frame: Frame, s: Statement) -> bool:
         value = s[3]
         targets = s[2]
-        if value[0] == "t" and len(targets) == 1 and targets[0][0] == "t" and len(targets[0][1]) == len(value[1]):
-            if not any(x[0] == "*" for x in (*value[1], *targets[0][1])):
-                results = [self._in.expressions.eval(frame, item) for item in value[1]]
-                for target, values in zip(targets[0][1], results, strict=True):
-                    self.assign(frame, target, values)
-                return True
+        if _pairwise(targets, value):
+            results = [self._in.expressions.eval(frame, item) for item in value[1]]
+            for target, values in zip(targets[0][1], results, strict=True):
+                self.assign(frame, target, values)
+            return True
         values = self._in.expressions.eval(frame, value)
         for target in targets:
             self.assign(frame, target, values)
@@ -493,6 +492,13 @@ class Statements:
             kept = frozenset(v for v in values if wanted(v))
             if len(kept) != len(values):
                 frame.environment[name] = kept
+
+
+def _pairwise(targets: list[Expression], value: Expression) -> bool:
+    """Whether `a, b = x, y` assigns item by item."""
+    if value[0] != "t" or len(targets) != 1 or targets[0][0] != "t" or len(targets[0][1]) != len(value[1]):
+        return False
+    return not any(item[0] == "*" for item in (*value[1], *targets[0][1]))
 
 
 def _truth(value: Value) -> bool | None:

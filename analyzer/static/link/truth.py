@@ -172,8 +172,4 @@ def _compare_one(op: str, a: Value, b: Value) -> bool | None:
             if isinstance(other, (*_IDENTITIES, Instance, Container, Bound)):
                 return not positive
             return None
-        if isinstance(one, EnumMember) and isinstance(other, Constant):
-            return (
-                None if "plain" not in one.cls.marks or (op in ("is", "is not") and other.value is not None) else None
-            )
     return None

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable
 
 from sgl_graph.analyzer.static.facts import Expression
-from sgl_graph.analyzer.static.link.frame import Frame, guards_of
+from sgl_graph.analyzer.static.link.frame import Frame, GuardLink
 from sgl_graph.analyzer.static.link.heap import Activation, Cell, Heap
 from sgl_graph.analyzer.static.link.oracle import Oracle
 from sgl_graph.analyzer.static.link.values import (
@@ -18,7 +18,7 @@ from sgl_graph.analyzer.static.link.values import (
     Value,
     Values,
 )
-from sgl_graph.analyzer.static.linked import Guard, Known
+from sgl_graph.analyzer.static.linked import Known
 from sgl_graph.analyzer.static.project import Module, Project
 
 _STRENGTH = {Known.DIRECT: 0, Known.TYPE: 1, Known.REGISTRY: 2, Known.OVERRIDE: 3, Known.NAME_ONLY: 4}
@@ -28,7 +28,7 @@ class CallRecord:
     """What is known of one call expression, over all contexts in which it was interpreted."""
 
     __slots__ = ("caller", "constructs", "entered", "expression", "externals", "guards", "known", "line", "live",
-                 "module", "receivers", "targets")  # fmt: skip
+                 "module", "placed", "receivers", "targets")  # fmt: skip
 
     def __init__(self, caller: str, module: Module, expression: Expression, line: int) -> None:
         self.caller = caller
@@ -41,7 +41,8 @@ class CallRecord:
         self.receivers: set[str] = set()
         self.known = Known.DIRECT
         self.entered = False
-        self.guards: tuple[Guard, ...] | None = None
+        self.guards: GuardLink | None = None
+        self.placed = False
         self.live = False
 
 
@@ -169,8 +170,9 @@ class World:
         record = self.records.get(key)
         if record is None:
             record = self.records[key] = CallRecord(caller, frame.activation.module, expression, line)
-        if not self.survey or record.guards is None:
-            record.guards = guards_of(frame.guards)
+        if not self.survey or not record.placed:
+            record.guards = frame.guards
+            record.placed = True
         if not self.survey:
             record.live = True
         record.receivers.update(receivers)
@@ -187,8 +189,9 @@ class World:
         if record is None:
             record = self.records[key] = CallRecord(caller, frame.activation.module, ["x"], line)
             self._held.append(callee)
-        if not self.survey or record.guards is None:
-            record.guards = guards_of(frame.guards)
+        if not self.survey or not record.placed:
+            record.guards = frame.guards
+            record.placed = True
         if not self.survey:
             record.live = True
         return record

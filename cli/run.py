@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sgl_graph.analyzer.records.ledger import Ledger
     from sgl_graph.runtime.options import RunOptions
     from sgl_graph.runtime.planning import Prepared
+    from sgl_graph.runtime.run import Finished
 
 
 class Format(StrEnum):
@@ -91,11 +92,7 @@ def run(
     from sgl_graph.runtime.options import RunOptions, parse_tolerance
 
     if program:
-        from sgl_graph.cli.program import run_program
-
-        raise typer.Exit(
-            run_program(command, out=out, env=parse_assignments(env or ()), poison=poison, format_=format_.value)
-        )
+        raise typer.Exit(int(_program(command, out, parse_assignments(env or ()), poison=poison, format_=format_)))
     options = RunOptions(
         out=out,
         command=parse(command),
@@ -145,7 +142,7 @@ def exit_code(ledger: Ledger) -> ExitCode:
 
 
 def _serve(options: RunOptions, *, dry_run: bool, format_: Format) -> ExitCode:
-    from sgl_graph.cli.render.report import markdown, overhead_line, report_text
+    from sgl_graph.cli.render.report import markdown
     from sgl_graph.runtime.archive import refuse_existing
     from sgl_graph.runtime.checkout import locate
     from sgl_graph.runtime.inject import FolderInjector
@@ -167,6 +164,33 @@ def _serve(options: RunOptions, *, dry_run: bool, format_: Format) -> ExitCode:
         # The injection is no evidence, so it stays out of the archive.
         inject = FolderInjector(Path(folder), inspector=inspector or "cuda", tool=prepared.plan.tool_digest)
         finished = execute(options, prepared, inject, markdown, console.note)
+    _conclude(finished, format_)
+    return exit_code(finished.ledger)
+
+
+def _program(command: list[str], out: Path, env: dict[str, str], *, poison: bool, format_: Format) -> ExitCode:
+    """A program is judged, and exits, by its lifetime alone."""
+    from sgl_graph.cli.render.report import markdown
+    from sgl_graph.runtime.planning import inspector_of
+    from sgl_graph.runtime.program_run import execute_program
+
+    finished = execute_program(
+        command,
+        out,
+        env=env,
+        inspector=inspector_of(env) or "cuda",
+        poison=poison,
+        render=markdown,
+        say=console.note,
+    )
+    _conclude(finished, format_)
+    value = finished.ledger.verdicts.lifetime.value
+    return {"PASS": ExitCode.DONE, "FAIL": ExitCode.FINDING}.get(value, ExitCode.UNDECIDED)
+
+
+def _conclude(finished: Finished, format_: Format) -> None:
+    from sgl_graph.cli.render.report import markdown, overhead_line, report_text
+
     match format_:
         case Format.TABLE:
             console.report(report_text(finished.ledger))
@@ -178,7 +202,6 @@ def _serve(options: RunOptions, *, dry_run: bool, format_: Format) -> ExitCode:
         console.note(overhead_line(finished.ledger))
     console.note(f"manifest digest {finished.manifest_digest}: keep it elsewhere")
     console.note(f"next: sgl-graph reconcile {finished.root} --expect-digest {finished.manifest_digest}")
-    return exit_code(finished.ledger)
 
 
 def _labels(text: str | None) -> tuple[str, ...] | None:

@@ -26,6 +26,8 @@ def agreement(
         launches: What became of each launch.
         recorded: The claim of an archive, when one is recomputed: a contradiction rejects it.
     """
+    if plan.mode == "program":
+        return Agreement(status="unavailable", reason="a program is run once"), []
     for name in ("ordinary", "instrumented"):
         if name in plan.skipped:
             return Agreement(status="unavailable", reason=f"{name} skipped"), []

@@ -169,14 +169,14 @@ def _lifetime(evidence: Evidence, identity: Identity) -> LifetimeVerdict:
     if "instrumented" in plan.skipped:
         return LifetimeVerdict(value="NOT-RUN", identity=identity, reason="the instrumented launch was skipped")
     result = evidence.lifetime
+    outcome = evidence.launches.get("program" if plan.mode == "program" else "instrumented")
     if result is None:
-        why = _outcome_reason(evidence.launches.get("instrumented"))
+        why = _outcome_reason(outcome)
         return LifetimeVerdict(value="INCOMPLETE", identity=identity, reason=f"no receipts: {why}")
     value, reason = str(result.value), result.reason
     doubts = []
-    outcome = evidence.launches.get("instrumented")
     if outcome is None or outcome.state != "ran":
-        doubts.append(f"the instrumented launch did not finish: {_outcome_reason(outcome)}")
+        doubts.append(f"the watched launch did not finish: {_outcome_reason(outcome)}")
     for expected in plan.workers:
         present = sum(1 for w in evidence.workers if w.role == expected.role)
         if expected.count is not None and present < expected.count:
@@ -202,7 +202,9 @@ def _lifetime(evidence: Evidence, identity: Identity) -> LifetimeVerdict:
 
 
 def _outcome_reason(outcome: LaunchOutcome | None) -> str:
-    return "it was not launched" if outcome is None else outcome.reason or outcome.state
+    if outcome is None:
+        return "it was not launched"
+    return outcome.reason or ("no worker wrote any" if outcome.state == "ran" else outcome.state)
 
 
 def _workers(evidence: Evidence, source: SourceStatement) -> list[LedgerWorker]:

@@ -8,7 +8,6 @@ from pydantic import Field
 from sgl_graph.analyzer.records.base import Record
 
 SCHEMA = "sgl-graph.plan/1"
-LAUNCH_NAMES = ("eager", "eager-repeat", "ordinary", "instrumented")
 
 Provenance = Literal["declared", "derived", "none"]
 NumericalKind = Literal["token-ids", "logprobs", "bitwise"]
@@ -54,7 +53,7 @@ class RequestSet(Record):
 class PlannedLaunch(Record):
     """One server start: its whole command and what is added to the environment."""
 
-    name: Literal["eager", "eager-repeat", "ordinary", "instrumented"]
+    name: Literal["eager", "eager-repeat", "ordinary", "instrumented", "program"]
     argv: list[str]
     #: Variables set for the server beside those inherited; the user's own --env included.
     env: dict[str, str]

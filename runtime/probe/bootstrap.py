@@ -35,7 +35,7 @@ class Probe:
         options = self.config.options
         sources = SourceScan(self.recorder, tuple(options.get("sources", ())) or ("sglang",))
         roles = RoleFinder(self.recorder, dict(options.get("roles", {})))
-        return Drainer(self.recorder, [roles.look, sources.scan])
+        return Drainer(self.recorder, [roles.look, sources.scan], self._take_away)
 
     def enter(self) -> None:
         """Watch for the inspected library and for the end of the process."""
@@ -57,7 +57,7 @@ class Probe:
             self.drainer.finish("exit")
             original(status)
 
-        os._exit = leave  # type: ignore[assignment]
+        os._exit = leave
 
     def _install(self, name: str, _: ModuleType | None) -> None:
         try:
@@ -73,6 +73,16 @@ class Probe:
             self.drainer.start()
         except Exception as error:
             self.recorder.problem("inspector", error)
+
+    def _take_away(self) -> None:
+        """The run is sealed and the process lives on: leave nothing in its way."""
+        self.imports.remove()
+        remove = getattr(self.handle, "remove", None)
+        try:
+            if callable(remove):
+                remove()
+        except Exception as error:
+            print(f"sgl-graph probe: {error}", file=sys.stderr)
 
     def _exit(self) -> None:
         self.drainer.finish("exit")

@@ -16,9 +16,23 @@ _SLOW_PERIOD = 2.0
 class Drainer:
     """A daemon thread; `start` is idempotent and works again in a forked child."""
 
-    def __init__(self, recorder: Recorder, slow: list[Callable[[], object]], period: float = PERIOD) -> None:
-        """Args: recorder: drained. slow: run every two seconds and before the footer. period: seconds between drains."""
+    def __init__(
+        self,
+        recorder: Recorder,
+        slow: list[Callable[[], object]],
+        sealed: Callable[[], None] = lambda: None,
+        period: float = PERIOD,
+    ) -> None:
+        """Drain a recorder.
+
+        Args:
+            recorder: The worker's.
+            slow: Run every two seconds and before the footer.
+            sealed: Run once the run was sealed: takes the hooks away while the process goes on.
+            period: Seconds between drains.
+        """
         self._recorder = recorder
+        self._sealed = sealed
         self._slow = slow
         self._period = period
         self._thread: threading.Thread | None = None
@@ -37,6 +51,7 @@ class Drainer:
         while not stop.wait(self._period) and not self._recorder.sealed:
             if self._recorder.config.seal.exists():
                 self.finish("sealed")
+                self._sealed()
                 return
             try:
                 self._recorder.drain()

@@ -100,13 +100,13 @@ class Recorder:
         self.lock = threading.RLock()
         self._clock = clock
         self._drain_source: Callable[[], None] | None = None
+        self._facts: dict[str, Any] = {}
         self._reset()
 
     def _reset(self) -> None:
         self.worker = f"{os.getpid()}-{self._clock():x}"
         self.sealed = False
         self._writer: ReceiptWriter | None = None
-        self._facts: dict[str, Any] = {}
         self._order = 0
         self._log: deque[tuple[int, int]] = deque()
         self._numbers = count(1)
@@ -232,9 +232,15 @@ class Recorder:
                 self._order += 1
 
     def _next(self) -> int:
-        """The order of an event that is not a replay."""
+        """The order of an event that is not a replay, and that happens now unless events are being drained.
+
+        Events that were not fetched yet come first: else a replay could be ordered before a free that preceded it.
+        """
         if not self._draining:
-            self.order_replays(self.replays_logged)
+            if self._drain_source is not None:
+                self.drain()
+            else:
+                self.order_replays(self.replays_logged)
         self._runs.flush()
         self._run_count = 0
         order = self._order

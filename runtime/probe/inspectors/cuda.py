@@ -56,7 +56,7 @@ class CudaInspector:
         self._reader: NodeReader | None = None
         self._watch: AllocatorWatch | None = None
         self._pending: dict[int, Pending] = {}
-        self._ended: deque[int] = deque()
+        self._ended: deque[tuple[int, int]] = deque()
         self._keys: dict[tuple[int | None, str], int] = {}
         self._labels = LabelReader(None)
         self._last_keyed: tuple[int | None, str] | None = None
@@ -118,6 +118,15 @@ class CudaInspector:
             "devices": None if visible is None else [d for d in visible.split(",") if d],
         }
 
+    def forked(self) -> None:
+        """In a forked child: nothing of the parent's device is valid; a later initialisation of CUDA activates afresh."""
+        self.active = False
+        self._reader = self._watch = self._poisoner = None
+        self._pending.clear()
+        self._ended.clear()
+        self._keys.clear()
+        self.raw.clear()
+
     def remove(self) -> None:
         """Restore everything and stop recording."""
         self.recorder.set_drain(None)
@@ -131,15 +140,24 @@ class CudaInspector:
 
     def drain(self) -> None:
         """The recorder's source of events: the allocator's, and graphs that ended meanwhile."""
+        recorder = self.recorder
+        before = recorder.replays_logged
         if self.active and self._watch is not None:
             self._watch.drain()
-        while self._ended:
-            self.recorder.graph_event(self._ended.popleft(), "destroyed")
+        recorder.order_replays(before)
+        while self._ended and self._ended[0][1] <= before:
+            recorder.graph_event(self._ended.popleft()[0], "destroyed")
+
+    def _note_end(self, graph: int) -> None:
+        """A graph object is gone; called by the garbage collector at any moment, so it only takes a note."""
+        self._ended.append((graph, self.recorder.replays_logged))
 
     # Captures
 
     def began(self, graph: Any, pool: Any) -> None:
         """A capture is about to begin on the current stream."""
+        if self.recorder.sealed:
+            return
         capture = self.recorder.begin_capture()
         stack = frames.here(2)
         label = self._labels.read(sys._getframe(2))
@@ -213,7 +231,7 @@ class CudaInspector:
         identifier = self._write(pending, pool, keep_graph)
         if keep_graph and pending.handle is not None:
             self.raw[pending.handle] = identifier
-        weakref.finalize(graph, self._ended.append, identifier).atexit = False
+        weakref.finalize(graph, self._note_end, identifier).atexit = False
         return identifier
 
     def _write(self, pending: Pending, pool: Any, keep_graph: bool | None) -> int:

@@ -67,6 +67,7 @@ class AllocatorTrace:
         setter = getattr(self._c, "_cuda_setMemoryMetadata", None)
         if setter is not None and not self._c._cuda_getMemoryMetadata():
             self.set_marker = setter
+            setter(mark(0))
         self._counts = self._counts_of([self._c._cuda_memoryStats(d) for d in self._devices()])
 
     def stop(self) -> None:

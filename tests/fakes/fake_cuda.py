@@ -1,0 +1,275 @@
+"""A torch with a caching allocator, graphs and a driver to read them, all of plain Python: what the CUDA inspector touches."""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+from sgl_graph.runtime.probe.inspectors.cuda_driver import DriverError, KernelNode
+
+SEGMENT = 1 << 21
+BASE = 0x7F0000000000
+
+
+@dataclass
+class Node:
+    """A node of a fake graph; `arguments` are the kernel's parameters."""
+
+    kind: str = "kernel"
+    name: str = "kernel"
+    arguments: list[bytes] = field(default_factory=list)
+    sides: list[tuple[str, int]] = field(default_factory=list)
+    child: int = 0
+
+
+class FakeDriver:
+    """Graphs by handle; a stream captures the graph that `capturing` names."""
+
+    def __init__(self) -> None:
+        self.graphs: dict[int, list[Node]] = {}
+        self.capturing: int | None = None
+        self.kinds: dict[int, str] = {}
+        self.filled: list[tuple[int, int]] = []
+
+    def captured_graph(self, stream: int) -> int | None:
+        return self.capturing
+
+    def nodes(self, graph: int) -> list[int]:
+        return [graph * 1000 + i for i in range(len(self.graphs[graph]))]
+
+    def _node(self, node: int) -> Node:
+        return self.graphs[node // 1000][node % 1000]
+
+    def node_type(self, node: int) -> str:
+        return self._node(node).kind
+
+    def kernel_node(self, node: int) -> KernelNode:
+        return KernelNode(node, 0, (1, 1, 1), node, 0)
+
+    def layout(self, kernel: KernelNode) -> list[tuple[int, int]]:
+        if self._node(kernel.function).name == "opaque":
+            raise DriverError("no layout")
+        return [(0, len(a)) for a in self._node(kernel.function).arguments]
+
+    def name(self, kernel: KernelNode) -> str:
+        return self._node(kernel.function).name
+
+    def demangled(self, name: str) -> str:
+        return name
+
+    def memcpy(self, node: int) -> list[tuple[str, int]]:
+        return self._node(node).sides
+
+    def memset(self, node: int) -> int:
+        return self._node(node).sides[0][1]
+
+    def child(self, node: int) -> int:
+        return self._node(node).child
+
+    def memory_kind(self, address: int) -> str | None:
+        return self.kinds.get(address)
+
+    def fill(self, address: int, pattern: int, words: int, stream: int) -> None:
+        self.filled.append((address, 4 * words))
+
+    def arguments(self, params: int, layout: list[tuple[int, int]]) -> list[bytes]:
+        """What `plain_arguments` reads in the real driver."""
+        return self._node(params).arguments
+
+
+class Allocator:
+    """First fit within segments of a pool; the history is kept as torch keeps it."""
+
+    def __init__(self, *, markers: bool = True) -> None:
+        self.segments: list[dict[str, Any]] = []
+        self.trace: list[dict[str, Any]] = []
+        self.recording = False
+        self.most = 1
+        self.mark = ""
+        self.allocated = self.freed = 0
+        self.pool = (0, 0)
+        self.line = 1
+
+    def _note(self, action: str, address: int, size: int) -> None:
+        if self.recording and action != "free_completed":
+            frames = [{"filename": "/work/program.py", "line": self.line, "name": "main"}]
+            self.trace.append(
+                {
+                    "action": action,
+                    "addr": address,
+                    "size": size,
+                    "stream": 0,
+                    "time_us": time.time_ns() // 1000,
+                    "user_metadata": self.mark,
+                    "frames": frames,
+                }
+            )
+            del self.trace[: -self.most]
+
+    def malloc(self, size: int, line: int = 1) -> int:
+        self.line = line
+        self.allocated += 1
+        for segment in self.segments:
+            if segment["segment_pool_id"] != self.pool:
+                continue
+            for index, block in enumerate(segment["blocks"]):
+                if block["state"] == "inactive" and block["size"] >= size:
+                    rest = block["size"] - size
+                    block.update(size=size, state="active_allocated")
+                    if rest:
+                        spare = {"address": block["address"] + size, "size": rest, "state": "inactive"}
+                        segment["blocks"].insert(index + 1, spare)
+                    self._note("alloc", block["address"], size)
+                    return int(block["address"])
+        address = BASE + sum(s["total_size"] for s in self.segments)
+        block = {"address": address, "size": SEGMENT, "state": "inactive"}
+        self.segments.append(
+            {"address": address, "total_size": SEGMENT, "segment_pool_id": self.pool, "device": 0, "blocks": [block]}
+        )
+        self._note("segment_alloc", address, SEGMENT)
+        self.allocated -= 1
+        return self.malloc(size, line)
+
+    def free(self, address: int, line: int = 1) -> None:
+        self.line = line
+        self.freed += 1
+        for segment in self.segments:
+            for block in segment["blocks"]:
+                if block["address"] == address and block["state"] != "inactive":
+                    block["state"] = "inactive"
+                    self._note("free_requested", address, block["size"])
+                    return
+        raise AssertionError("not allocated")
+
+
+class FakeTorch:
+    """The parts of the torch module that the inspector uses."""
+
+    __version__ = "2.99"
+    version = SimpleNamespace(cuda="13.0")
+
+    def __init__(self, *, markers: bool = True, own_hooks: bool = False) -> None:
+        self.allocator = allocator = Allocator()
+        self.driver = FakeDriver()
+        self._C = self._make_c(allocator, markers)
+        self._pool_number = 0
+        self.lazy: list[Callable[[], None]] = []
+        self.cuda = SimpleNamespace(
+            CUDAGraph=_graph_class(self, own_hooks),
+            current_device=lambda: 0,
+            current_stream=lambda: SimpleNamespace(cuda_stream=7),
+            is_current_stream_capturing=lambda: self.driver.capturing is not None,
+            _lazy_call=lambda call: call(),
+        )
+
+    @staticmethod
+    def _make_c(a: Allocator, markers: bool) -> SimpleNamespace:
+        def switch(enabled: str | None, context: Any, stacks: str, most: int, clear: bool = False, *_: Any) -> None:
+            a.recording = enabled == "all"
+            a.most = most
+            if clear or not a.recording:
+                a.trace.clear()
+
+        def snapshot(pool: Any) -> dict[str, Any]:
+            wanted = None if not pool or tuple(pool[:2]) == (0, 0) else tuple(pool[:2])
+            segments = [s for s in a.segments if wanted in (None, s["segment_pool_id"])]
+            copies = [{**s, "blocks": [dict(b) for b in s["blocks"]]} for s in segments]
+            return {"segments": copies, "device_traces": [list(a.trace)]}
+
+        def mark(text: str) -> None:
+            a.mark = text
+
+        stats = {"allocation": {"all": {}}}
+
+        def memory_stats(device: int) -> dict[str, Any]:
+            return {**stats, "allocation": {"all": {"allocated": a.allocated, "freed": a.freed}}}
+
+        c = SimpleNamespace(
+            _cuda_record_memory_history=switch,
+            _cuda_memorySnapshot=snapshot,
+            _cuda_memoryStats=memory_stats,
+            _cuda_getDeviceCount=lambda: 1,
+        )
+        if markers:
+            c._cuda_setMemoryMetadata = mark
+            c._cuda_getMemoryMetadata = lambda: a.mark
+        return c
+
+    def capture(self, body: Callable[[], list[Node]], graph: Any = None, pool: Any = None) -> Any:
+        """Capture: `body` allocates as it likes and returns the nodes."""
+        graph = graph or self.cuda.CUDAGraph()
+        graph.capture_begin(pool)
+        self.driver.graphs[self.driver.capturing or 0] = body()
+        graph.capture_end()
+        return graph
+
+    def new_pool(self) -> tuple[int, int]:
+        self._pool_number += 1
+        return (0, self._pool_number)
+
+
+def _graph_class(torch: FakeTorch, own_hooks: bool) -> type:
+    class CUDAGraph:
+        count = 0
+
+        def __init__(self, keep_graph: bool = False) -> None:
+            self.keep_graph = keep_graph
+            self.ran = 0
+            self.hooks: list[Callable[[Any], None]] = []
+
+        def capture_begin(self, pool: Any = None, capture_error_mode: str = "global") -> None:
+            CUDAGraph.count += 1
+            self.raw = CUDAGraph.count
+            self._pool = pool or torch.new_pool()
+            torch.driver.capturing = self.raw
+            torch.allocator.pool = self._pool
+
+        def capture_end(self) -> None:
+            torch.driver.capturing = None
+            torch.allocator.pool = (0, 0)
+            if any(node.kind == "invalid" for node in torch.driver.graphs[self.raw]):
+                raise RuntimeError("capture invalidated")
+
+        def instantiate(self) -> None:
+            pass
+
+        def replay(self) -> None:
+            for hook in self.hooks:
+                hook(self)
+            self.ran += 1
+
+        def reset(self) -> None:
+            pass
+
+        def pool(self) -> tuple[int, int]:
+            return self._pool
+
+        def raw_cuda_graph(self) -> int:
+            if not self.keep_graph:
+                raise RuntimeError("keep_graph is off")
+            return int(self.raw)
+
+        def raw_cuda_graph_exec(self) -> int:
+            return int(self.raw) + 10_000
+
+    if own_hooks:
+
+        def register_replay_start_hook(self: Any, hook: Callable[[Any], None]) -> None:
+            self.hooks.append(hook)
+
+        CUDAGraph.register_replay_start_hook = register_replay_start_hook  # type: ignore[attr-defined]
+    return CUDAGraph
+
+
+def kernel(*addresses: int, name: str = "kernel") -> Node:
+    """A kernel with one plain parameter an address."""
+    return Node(name=name, arguments=[struct.pack("<Q", a) for a in addresses])
+
+
+def packed(*words: int, name: str = "kernel") -> Node:
+    """A kernel with one by-value struct."""
+    return Node(name=name, arguments=[struct.pack(f"<{len(words)}Q", *words)])

@@ -1,0 +1,315 @@
+"""The CUDA inspector against a fake torch and driver: what is seen, in which order, and what is restored."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+from sgl_graph.runtime.probe.config import ProbeConfig
+from sgl_graph.runtime.probe.imports import PostImport
+from sgl_graph.runtime.probe.inspectors import cuda_nodes
+from sgl_graph.runtime.probe.inspectors.cuda import CudaInspector
+from sgl_graph.runtime.probe.recorder import Recorder
+
+from tests.fakes.fake_cuda import FakeTorch, Node, kernel, packed
+
+Run = Callable[..., "Bench"]
+
+
+class Bench:
+    """A fake torch under the inspector."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, **torch: Any) -> None:
+        self.torch = FakeTorch(**torch)
+        config = ProbeConfig(folder=folder, receipts=folder / "receipts", run="r", launch="program")
+        self.recorder = Recorder(config)
+        monkeypatch.setattr(cuda_nodes, "plain_arguments", self.torch.driver.arguments)
+        self.inspector = CudaInspector(self.recorder, self.torch, self.torch.driver)  # type: ignore[arg-type]
+        self.inspector.install(PostImport())
+        self.memory = self.torch.allocator
+
+    def records(self, kind: str | None = None) -> list[dict[str, Any]]:
+        self.recorder.close("exit")
+        path = self.recorder.config.receipts / f"{self.recorder.worker}.jsonl"
+        found = [json.loads(line) for line in path.read_text().splitlines()]
+        assert not [r for r in found if r["k"] == "problem"]
+        return [r for r in found if kind in (None, r["k"])]
+
+    def timeline(self) -> list[str]:
+        """Replays and events in order, as words."""
+        words = []
+        for r in self.records():
+            if r["k"] == "replays":
+                words += [f"replay {r['cycle'][i % len(r['cycle'])]}" for i in range(r["count"])]
+            elif r["k"] == "event":
+                words.append(f"{r['e']} {r.get('block') if r['e'] == 'free' else r.get('over', r.get('blocks'))}")
+            elif r["k"] == "graph":
+                words.append(f"{r['e']} {r['graph']}")
+        return words
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
+    made: list[Bench] = []
+
+    def make(**torch: Any) -> Bench:
+        made.append(Bench(tmp_path, monkeypatch, **torch))
+        return made[-1]
+
+    yield make
+    for b in made:
+        b.inspector.remove()
+
+
+@pytest.mark.parametrize("own_hooks", [False, True])
+@pytest.mark.parametrize("markers", [False, True])
+def test_a_free_falls_between_the_replays_around_it(bench: Run, own_hooks: bool, markers: bool) -> None:
+    b = bench(own_hooks=own_hooks, markers=markers)
+    x = b.memory.malloc(512)
+    graph = b.torch.capture(lambda: [kernel(x, b.memory.malloc(512))])
+    graph.replay()
+    graph.replay()
+    if not markers:
+        time.sleep(0.002)
+    b.memory.free(x, line=77)
+    if not markers:
+        time.sleep(0.002)
+    graph.replay()
+    if not markers:
+        time.sleep(0.002)
+    other = b.memory.malloc(512, line=88)
+    assert other == x
+    assert b.timeline() == ["replay 0", "replay 0", "free 0", "replay 0", "alloc [0]"]
+    assert graph.ran == 3
+    stacks = {s["id"]: s["frames"] for s in b.records("stack")}
+    events = b.records("event")
+    assert [stacks[e["stack"]][0][1] for e in events] == [77, 88]
+    assert not b.records("recorder")[1:]
+
+
+def test_close_times_without_markers_are_a_tie(bench: Run) -> None:
+    b = bench(markers=False)
+    x = b.memory.malloc(512)
+    graph = b.torch.capture(lambda: [kernel(x)])
+    graph.replay()
+    b.memory.free(x)
+    graph.replay()
+    assert "tie" in [r["e"] for r in b.records("recorder")]
+
+
+def test_references_are_told_apart(bench: Run) -> None:
+    b = bench()
+    weight = b.memory.malloc(512)
+    b.torch.driver.kinds = {0x7EEE00000000: "device", 0x7DDD00000000: "pinned"}
+    pool = b.torch.new_pool()
+    kept: list[int] = []
+
+    def first() -> list[Node]:
+        kept.append(b.memory.malloc(512))
+        return [kernel(weight, kept[0])]
+
+    def second() -> list[Node]:
+        temporary = b.memory.malloc(1024)
+        b.memory.free(temporary)
+        out = b.memory.malloc(2048)
+        return [
+            kernel(kept[0], temporary, out, name="mix"),
+            packed(5, weight, 0x7EEE00000000),
+            Node("memcpy", sides=[("src", 0x7DDD00000000), ("dst", out)]),
+            Node("memset", sides=[("dst", out)]),
+            Node("host"),
+            Node("empty"),
+        ]
+
+    b.torch.capture(first, pool=pool)
+    b.torch.capture(second, pool=pool)
+    capture = b.records("capture")[1]
+    kinds = [(r[1], r[2], r[3], r[4], r[5]) for r in capture["refs"]]
+    assert kinds == [
+        (0, 0, 0, "param", "pool"),
+        (0, 1, 0, "param", "chain"),
+        (0, 2, 0, "param", "chain"),
+        (1, 0, 8, "param", "external"),
+        (1, 0, 16, "param", "unowned"),
+        (2, "src", 0, "memcpy", "pinned"),
+        (2, "dst", 0, "memcpy", "chain"),
+        (3, "dst", 0, "memset", "chain"),
+    ]
+    assert capture["unowned"] == [{"kind": "device", "name": "kernel", "count": 1}]
+    assert capture["complete"] and capture["nodes"]["kernel"] == 2
+    assert capture["pool"] == list(pool)
+
+
+def test_a_block_freed_and_taken_inside_the_capture_is_external_and_dangling(bench: Run) -> None:
+    b = bench()
+    x = b.memory.malloc(512)
+
+    def body() -> list[Node]:
+        b.memory.pool = (0, 0)
+        b.memory.free(x, line=5)
+        return [kernel(x), packed(x, 1)]
+
+    graph = b.torch.capture(body)
+    graph.replay()
+    assert b.timeline() == ["free 0", "replay 0"]
+    assert {r[5] for r in b.records("capture")[0]["refs"]} == {"external"}
+
+
+def test_a_stale_word_of_a_struct_is_listed_and_no_reference(bench: Run) -> None:
+    b = bench()
+    gone, x = b.memory.malloc(512), b.memory.malloc(512)
+    b.memory.free(gone)
+    b.torch.capture(lambda: [packed(x, gone)])
+    capture = b.records("capture")[0]
+    assert [r[3] for r in capture["refs"]] == [0]
+    assert capture["unowned"] == [{"kind": "stale-word", "name": "kernel", "count": 1}]
+
+
+def test_a_plain_parameter_to_free_memory_is_a_reference(bench: Run) -> None:
+    b = bench()
+    gone = b.memory.malloc(512)
+    b.memory.free(gone)
+    graph = b.torch.capture(lambda: [kernel(gone)])
+    graph.replay()
+    assert b.timeline() == ["free 0", "replay 0"]
+
+
+def test_an_unreadable_node_makes_the_capture_incomplete(bench: Run) -> None:
+    b = bench()
+    b.torch.capture(lambda: [kernel(b.memory.malloc(512), name="opaque"), Node("conditional")])
+    capture = b.records("capture")[0]
+    assert not capture["complete"]
+    assert [u["type"] for u in capture["unread"]] == ["kernel", "conditional"]
+
+
+def test_child_graphs_are_read(bench: Run) -> None:
+    b = bench()
+    x = b.memory.malloc(512)
+    b.torch.driver.graphs[900] = [kernel(x)]
+    b.torch.capture(lambda: [Node("graph", child=900)])
+    assert [(r[4], r[5]) for r in b.records("capture")[0]["refs"]] == [("child", "external")]
+
+
+def test_a_failed_capture_is_abandoned(bench: Run) -> None:
+    b = bench()
+    with pytest.raises(RuntimeError, match="invalidated"):
+        b.torch.capture(lambda: [Node("invalid")])
+    assert b.timeline() == ["abandoned 0"]
+    assert not b.records("capture")
+
+
+def test_reset_recapture_and_destruction_are_told(bench: Run) -> None:
+    b = bench()
+    graph = b.torch.capture(lambda: [kernel()])
+    graph.reset()
+    b.torch.capture(lambda: [kernel()], graph=graph)
+    graph.replay()
+    del graph
+    assert b.timeline()[:2] == ["reset 0", "replay 1"]
+    assert sorted(b.timeline()[2:]) == ["destroyed 0", "destroyed 1"]
+
+
+def test_recording_switched_by_the_program_is_taken_up_without_a_loss(bench: Run) -> None:
+    b = bench()
+    x = b.memory.malloc(512)
+    graph = b.torch.capture(lambda: [kernel(x)])
+    b.torch._C._cuda_record_memory_history(None, None, "python", 1)
+    b.memory.free(x)
+    graph.replay()
+    assert b.timeline() == ["free 0", "replay 0"]
+    assert [r["e"] for r in b.records("recorder")] == ["on", "on"]
+
+
+def test_lost_events_are_a_gap(bench: Run) -> None:
+    b = bench()
+    b.memory.trace.clear()
+    x = b.memory.malloc(512)
+    b.memory.trace.clear()
+    b.torch.capture(lambda: [kernel(x)])
+    assert "gap" in [r["e"] for r in b.records("recorder")]
+
+
+def test_counters_reset_by_the_program_are_no_gap(bench: Run) -> None:
+    b = bench()
+    b.memory.malloc(512)
+    b.recorder.drain()
+    b.memory.allocated = b.memory.freed = 0
+    b.memory.malloc(512)
+    b.recorder.drain()
+    b.memory.malloc(512)
+    b.recorder.drain()
+    assert [r["e"] for r in b.records("recorder")] == ["on"]
+
+
+def test_raw_launches_follow_instantiation_and_update(bench: Run) -> None:
+    b = bench()
+    x = b.memory.malloc(512)
+    graphs = [b.torch.capture(lambda: [kernel(x)], b.torch.cuda.CUDAGraph(True)) for _ in range(2)]
+    module = ModuleType("cuda.bindings.runtime")
+    calls: list[str] = []
+    module.cudaGraphInstantiate = lambda graph, flags: (0, graph + 500)  # type: ignore[attr-defined]
+    module.cudaGraphExecUpdate = lambda executable, graph: (0, None)  # type: ignore[attr-defined]
+    module.cudaGraphLaunch = lambda executable, stream: calls.append("launched")  # type: ignore[attr-defined]
+    before = module.cudaGraphLaunch
+    b.inspector.launches.patch(module)
+    _, executable = module.cudaGraphInstantiate(graphs[0].raw_cuda_graph(), 0)
+    module.cudaGraphLaunch(executable, 0)
+    module.cudaGraphExecUpdate(executable, graphs[1].raw_cuda_graph())
+    module.cudaGraphLaunch(executable, 0)
+    module.cudaGraphLaunch(graphs[0].raw_cuda_graph_exec(), 0)
+    assert len(calls) == 3
+    replays = [w for w in b.timeline() if w.startswith("replay")]
+    assert replays == ["replay 0", "replay 1", "replay 0"]
+    b.inspector.remove()
+    assert module.cudaGraphLaunch is before
+
+
+def test_a_graph_made_by_hand_is_inspected_when_instantiated(bench: Run) -> None:
+    b = bench()
+    x = b.memory.malloc(512)
+    b.torch.driver.graphs[800] = [kernel(x)]
+    module = SimpleNamespace(cudaGraphInstantiate=lambda g, f: (0, 801), cudaGraphLaunch=lambda e, s: (0,))
+    b.inspector.launches.patch(module)  # type: ignore[arg-type]
+    module.cudaGraphInstantiate(800, 0)
+    b.memory.free(x)
+    module.cudaGraphLaunch(801, 0)
+    assert b.timeline() == ["instantiated 0", "free 0", "replay 0"]
+
+
+def test_a_replay_inside_a_capture_runs_nothing(bench: Run) -> None:
+    b = bench()
+    inner = b.torch.capture(lambda: [kernel()])
+
+    def body() -> list[Node]:
+        inner.replay()
+        return [kernel()]
+
+    outer = b.torch.capture(body)
+    assert b.timeline() == [] and outer.ran == 0
+
+
+def test_everything_is_restored(bench: Run) -> None:
+    b = bench()
+    cls = b.torch.cuda.CUDAGraph
+    assert hasattr(cls.replay, "__wrapped__")
+    b.inspector.remove()
+    assert not [n for n in vars(cls) if hasattr(vars(cls)[n], "__wrapped__")]
+    assert not hasattr(b.torch._C._cuda_record_memory_history, "__wrapped__")
+    assert not b.memory.recording and b.memory.mark == ""
+
+
+def test_a_failing_probe_never_reaches_the_program(bench: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    b = bench()
+    monkeypatch.setattr(b.inspector, "ending", lambda graph: 1 / 0)
+    monkeypatch.setattr(b.recorder, "replay", lambda graph: 1 / 0)
+    graph = b.torch.capture(lambda: [kernel()])
+    graph.replay()
+    assert graph.ran == 1
+    b.recorder.close("exit")
+    text = (b.recorder.config.receipts / f"{b.recorder.worker}.jsonl").read_text()
+    assert text.count('"k":"problem"') == 2

@@ -113,7 +113,7 @@ class Attributes:
             return frozenset((Scanned.of(module, "path"),))
         if name == "__name__":
             return frozenset((Constant.of(module),))
-        settled = world.oracle.module_attribute(world, module, name)
+        settled = world.oracle.module_attribute(self._in, module, name)
         if settled is not None:
             return settled
         self._in.ensure_module(module)
@@ -199,7 +199,7 @@ class Attributes:
 
     def _configured(self, value: Configured, name: str) -> Values:
         world = self._world
-        settled = world.oracle.attribute(world, value, name)
+        settled = world.oracle.attribute(self._in, value, name)
         if settled is not None:
             return settled
         return self.of_instance(Instance.of(value.cls), name, receiver=value)
@@ -249,7 +249,7 @@ class Attributes:
             return frozenset((cls,))
         if name == "__dict__":
             return ANYTHING
-        settled = world.oracle.field(world, cls.qualname, name)
+        settled = world.oracle.field(self._in, cls.qualname, name)
         if settled is not None:
             return settled
         found: Values = self.resolve(heap.read(heap.cell(("attribute", cls, name))))

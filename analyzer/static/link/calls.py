@@ -206,7 +206,7 @@ class Calls:
     def _function(
         self, function: FunctionValue, receiver: Value | None, arguments: Arguments, record: CallRecord, site: Hashable
     ) -> Values:
-        settled = self._world.oracle.call(self._world, function.qualname, arguments.positional)
+        settled = self._world.oracle.call(self._in, function.qualname, arguments.positional)
         if settled is not None and not arguments.keywords:
             record.targets.setdefault(function.qualname, record.known)
             return settled

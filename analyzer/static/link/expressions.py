@@ -92,7 +92,7 @@ class Expressions:
 
     def _global(self, name: str, module: str) -> Values:
         world = self._in.world
-        settled = world.oracle.module_attribute(world, module, name)
+        settled = world.oracle.module_attribute(self._in, module, name)
         if settled is not None:
             return settled
         cell = world.globals.get(module, {}).get(name)

@@ -567,7 +567,7 @@ class Models:
     def _exists(self, owner: Instance, name: str) -> bool:
         """Whether anything gives this attribute; a read that finds nothing waits for it."""
         heap = self._world.heap
-        settled = self._world.oracle.field(self._world, owner.cls.qualname, name)
+        settled = self._world.oracle.field(self._in, owner.cls.qualname, name)
         if settled is not None:
             return True
         for concrete in self._world.concrete(owner):
@@ -947,7 +947,7 @@ class Models:
         for key in keys:
             known: Values | None = None
             if isinstance(key, Constant) and isinstance(key.value, str):
-                known = self._world.oracle.environment(self._world, key.value)
+                known = self._world.oracle.environment(self._in, key.value)
             found |= ANYTHING if known is None else known
         return frozenset(found)
 

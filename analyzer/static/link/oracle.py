@@ -8,42 +8,42 @@ from typing import TYPE_CHECKING, Protocol
 from sgl_graph.analyzer.static.link.values import Configured, Values
 
 if TYPE_CHECKING:
-    from sgl_graph.analyzer.static.link.world import World
+    from sgl_graph.analyzer.static.link.interpreter import Interpreter
 
 
 class Oracle(Protocol):
     """Answers in abstract values; None means "not mine: work it out from the source"."""
 
-    def field(self, world: World, owner: str, name: str) -> Values | None:
+    def field(self, interpreter: Interpreter, owner: str, name: str) -> Values | None:
         """Attribute `name` of the configuration objects of class `owner` (qualified name)."""
 
-    def attribute(self, world: World, configured: Configured, name: str) -> Values | None:
+    def attribute(self, interpreter: Interpreter, configured: Configured, name: str) -> Values | None:
         """Attribute `name` of one configuration object."""
 
-    def call(self, world: World, function: str, arguments: Sequence[Values]) -> Values | None:
+    def call(self, interpreter: Interpreter, function: str, arguments: Sequence[Values]) -> Values | None:
         """Result of a pure function such as a platform check or a configuration accessor."""
 
-    def module_attribute(self, world: World, module: str, name: str) -> Values | None:
+    def module_attribute(self, interpreter: Interpreter, module: str, name: str) -> Values | None:
         """A module-level name that the resolution of the configuration settled."""
 
-    def environment(self, world: World, name: str) -> Values | None:
+    def environment(self, interpreter: Interpreter, name: str) -> Values | None:
         """An environment variable: constants, or None when nothing is known of it."""
 
 
 class NoOracle:
     """Knows nothing: every configuration value is worked out from the source or unknown."""
 
-    def field(self, world: World, owner: str, name: str) -> Values | None:
+    def field(self, interpreter: Interpreter, owner: str, name: str) -> Values | None:
         return None
 
-    def attribute(self, world: World, configured: Configured, name: str) -> Values | None:
+    def attribute(self, interpreter: Interpreter, configured: Configured, name: str) -> Values | None:
         return None
 
-    def call(self, world: World, function: str, arguments: Sequence[Values]) -> Values | None:
+    def call(self, interpreter: Interpreter, function: str, arguments: Sequence[Values]) -> Values | None:
         return None
 
-    def module_attribute(self, world: World, module: str, name: str) -> Values | None:
+    def module_attribute(self, interpreter: Interpreter, module: str, name: str) -> Values | None:
         return None
 
-    def environment(self, world: World, name: str) -> Values | None:
+    def environment(self, interpreter: Interpreter, name: str) -> Values | None:
         return None

@@ -1,0 +1,178 @@
+"""Memory inside graph pools: temporaries, outputs, and what captures hand to each other."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.lifetime.scene import POOL, Scene
+
+
+def handed_over(labels: tuple[str | None, str | None, str | None] = (None, None, None)) -> tuple[Scene, list[int]]:
+    """Three captures of one pool: the first hands `h` to the second, it is freed, and the third lies over it."""
+    scene = Scene()
+    s1, s2, s3 = scene.graph(), scene.graph(), scene.graph()
+    h = scene.block(0, during=s1)
+    scene.capture(s1, [(h, "chain")], label=labels[0])
+    y = scene.block(512, during=s2)
+    scene.capture(s2, [(h, "pool"), (y, "chain")], label=labels[1])
+    scene.free(h)
+    z = scene.block(0, during=s3)
+    scene.capture(s3, [(y, "pool"), (z, "chain")], label=labels[2])
+    return scene, [s1, s2, s3]
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [
+        ((0, 1, 2), "PASS"),
+        ((0, 1, 2, 0, 1, 2), "PASS"),
+        ((0, 2, 1), "FAIL"),
+        ((2, 1, 0), "FAIL"),
+        ((1, 0, 2), "INCONCLUSIVE"),
+        ((1, 2, 0), "INCONCLUSIVE"),
+        ((2, 0, 1), "INCONCLUSIVE"),
+        ((0, 1, 1), "PASS"),
+        ((0, 1, 2, 1), "FAIL"),
+    ],
+)
+@pytest.mark.parametrize("label", [None, "prefill@8"])
+def test_a_chain_is_sound_in_order_only(order: tuple[int, ...], expected: str, label: str | None) -> None:
+    """With a label for the whole chain and without any."""
+    scene, graphs = handed_over((label, label, label))
+    for index in order:
+        scene.replay(graphs[index])
+    assert scene.footer().verdict().value == expected
+
+
+def test_another_label_does_not_hand_over() -> None:
+    """Freed memory of another label's chain is outside memory: nobody owns it."""
+    scene, graphs = handed_over(("prefill@8", "decode@1", "decode@2"))
+    for graph in graphs:
+        scene.replay(graph)
+    assert scene.footer().verdict().value == "FAIL"
+
+
+def test_handover_taken_by_the_host_program_is_inconclusive_or_worse() -> None:
+    """Memory of a freed hand-over that somebody outside captures owns now is never sound."""
+    scene, graphs = handed_over()
+    scene.alloc(2)
+    for graph in graphs:
+        scene.replay(graph)
+    assert scene.footer().verdict().value != "PASS"
+
+
+def output(freed: bool, taken: bool, reset: bool) -> Scene:
+    """Two captures of one pool; the second may lie over the output of the first."""
+    scene = Scene()
+    g1, g2 = scene.graph(), scene.graph()
+    y1 = scene.block(0, during=g1)
+    scene.capture(g1, [(y1, "chain")])
+    if freed:
+        scene.free(y1)
+    y2 = scene.block(0 if taken else 512, during=g2)
+    scene.capture(g2, [(y2, "chain")])
+    if reset:
+        scene.graph_event(g2, "reset")
+    scene.replay(g1)
+    return scene.footer()
+
+
+def test_output_freed_and_taken_by_another_capture_is_a_hazard() -> None:
+    """Whether anybody still reads what the other capture keeps there is not in the pointers."""
+    result = output(True, True, False).verdict()
+    assert result.value == "INCONCLUSIVE"
+    assert [finding.code for finding in result.findings] == ["output-reused"]
+
+
+@pytest.mark.parametrize(("freed", "taken", "reset"), [(False, False, False), (True, False, False), (True, True, True)])
+def test_outputs_that_nobody_else_has_are_clean(freed: bool, taken: bool, reset: bool) -> None:
+    """Kept; or freed and idle in the pool; or taken by a graph that is gone."""
+    assert output(freed, taken, reset).verdict().value == "PASS"
+
+
+def test_temporaries_are_shared_by_graphs_of_a_pool() -> None:
+    """Freed inside the capture and reused by the next: what buckets of a server do."""
+    scene = Scene()
+    g1, g2 = scene.graph(), scene.graph()
+    t1 = scene.block(0, during=g1)
+    scene.free(t1)
+    scene.capture(g1, [(t1, "chain")])
+    y2 = scene.block(0, during=g2)
+    scene.capture(g2, [(y2, "chain")])
+    scene.replay(g1, g2, times=3)
+    scene.replay(g2, g1)
+    assert scene.footer().verdict().value == "PASS"
+
+
+def test_dangling_list_behind_a_capture_counts_as_inside() -> None:
+    """A recorder may write the free of a temporary right behind its capture, without a time."""
+    scene = Scene()
+    g1, g2 = scene.graph(), scene.graph()
+    t1 = scene.block(0, during=g1)
+    scene.capture(g1, [(t1, "chain")])
+    scene.add("event", o=scene._next(), e="free", block=t1, stack=None, t=None)
+    y2 = scene.block(0, during=g2)
+    scene.capture(g2, [(y2, "chain")])
+    scene.replay(g1, g2)
+    assert scene.footer().verdict().value == "PASS"
+
+
+def temporaries_taken(*, returned: bool, same_pool: bool) -> Scene:
+    """The host program gets memory of a graph's temporaries."""
+    scene = Scene()
+    graph = scene.graph()
+    temporary = scene.block(0, during=graph)
+    scene.free(temporary)
+    scene.capture(graph, [(temporary, "chain")])
+    owner = scene.block(0, pool=POOL if same_pool else [9, 0])
+    scene.alloc(temporary, block=owner)
+    if returned:
+        scene.free(owner)
+    scene.replay(graph)
+    return scene.footer()
+
+
+def test_host_program_owns_temporaries() -> None:
+    """Definite when the pool itself handed them out, open when a second allocator did, clean when given back."""
+    assert temporaries_taken(returned=False, same_pool=True).verdict().value == "FAIL"
+    assert temporaries_taken(returned=False, same_pool=False).verdict().value == "INCONCLUSIVE"
+    assert temporaries_taken(returned=True, same_pool=True).verdict().value == "PASS"
+
+
+def older(order: tuple[str, ...]) -> Scene:
+    """A live hand-over that lies over temporaries of an older graph."""
+    scene = Scene()
+    names = {"older": scene.graph(), "producer": scene.graph(), "consumer": scene.graph()}
+    temporary = scene.block(0, during=names["older"])
+    scene.free(temporary)
+    scene.capture(names["older"], [(temporary, "chain")])
+    h = scene.block(0, during=names["producer"])
+    scene.capture(names["producer"], [(h, "chain")])
+    scene.capture(names["consumer"], [(h, "pool")])
+    for name in order:
+        scene.replay(names[name])
+    return scene.footer()
+
+
+def test_an_older_graph_between_producer_and_consumer_is_a_hazard() -> None:
+    """The block is owned, and its contents are not what the producer left."""
+    assert older(("older", "producer", "consumer")).verdict().value == "PASS"
+    result = older(("producer", "older", "consumer")).verdict()
+    assert result.value == "INCONCLUSIVE"
+    assert [finding.code for finding in result.findings] == ["handover-order"]
+
+
+def test_a_live_block_of_a_graph_that_never_replays_is_clean() -> None:
+    """A workspace that the first capture allocated serves the others, whether or not that graph ever runs."""
+    assert older(("consumer", "consumer")).verdict().value == "PASS"
+
+
+def test_a_pool_that_died_under_a_graph_fails() -> None:
+    """Its own memory too."""
+    scene = Scene()
+    graph = scene.graph()
+    own = scene.block(0, during=graph)
+    scene.capture(graph, [(own, "chain")])
+    scene.gone("pool", own)
+    scene.replay(graph)
+    assert scene.footer().verdict().value == "FAIL"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import os
@@ -15,7 +14,7 @@ from sgl_graph.analyzer.records.archive import MANIFEST, FileEntry, Manifest
 from sgl_graph.analyzer.records.base import Record
 
 #: Freed when the disk is full, so that ledger and manifest can still be written.
-_RESERVE, _RESERVE_BYTES = ".reserve", 2 << 20
+_RESERVE, _RESERVE_BYTES = ".reserve", 4 << 20
 
 
 def refuse_existing(out: Path) -> None:
@@ -62,7 +61,7 @@ class RunArchive:
         return path
 
     def write_bytes(self, name: str, data: bytes) -> None:
-        """Write a file whole or not at all.
+        """Write a file whole or not at all; the reserve is left to what closes the archive.
 
         Raises:
             HostError: The disk refuses.
@@ -70,12 +69,7 @@ class RunArchive:
         try:
             self._write(name, data)
         except OSError as error:
-            if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) or not self.release_reserve():
-                raise _refused(self.root / name, error) from error
-            try:
-                self._write(name, data)
-            except OSError as again:
-                raise _refused(self.root / name, again) from again
+            raise _refused(self.root / name, error) from error
 
     def write_record(self, name: str, record: Record) -> str:
         """Write a record as JSON and return its sha256."""
@@ -87,13 +81,9 @@ class RunArchive:
         """Write plain JSON."""
         self.write_bytes(name, _pretty(value))
 
-    def release_reserve(self) -> bool:
-        """Give back the reserved space; False when that was done before."""
-        try:
-            (self.root / _RESERVE).unlink()
-        except FileNotFoundError:
-            return False
-        return True
+    def release_reserve(self) -> None:
+        """Give back the reserved space: only what closes the archive is written from now on."""
+        (self.root / _RESERVE).unlink(missing_ok=True)
 
     def digests(self) -> dict[str, FileEntry]:
         """Every file of the folder but the manifest."""

@@ -24,7 +24,7 @@ from sgl_graph.analyzer.records.receipts import WorkerReceipts, read_receipts
 OUTCOME, SERVER_INFO, SOURCE, IDENTITIES = "launch.json", "server_info.json", "source.json", "identities.json"
 OUTPUTS_SUFFIX = ".outputs.json"
 #: No file of an honest archive but a receipts file or a server's log is larger.
-LARGEST_JSON = 256 << 20
+LARGEST_JSON = 64 << 20
 #: The launches whose receipts carry the verdicts of lifetime and coverage.
 WATCHED = ("instrumented", "program")
 
@@ -87,7 +87,7 @@ def read_evidence(root: Path, *, tool_digest: str, view: MapView | None = None) 
     answers = {name: _answers(root, name, plan, limitations) for name in outcomes}
     files = receipt_files(root)
     watched = next((name for name in WATCHED if name in outcomes), "instrumented")
-    windows = [Window(one.set, one.began, one.ended) for one in answers.get(watched, {}).values()]
+    windows = [Window(w.set, w.began, w.ended) for w in outcomes[watched].windows] if watched in outcomes else []
     if plan.mode == "program":
         windows = [Window("program", 0, (1 << 63) - 1)]
     workers = [observe(receipts, windows) for receipts in files]
@@ -102,7 +102,7 @@ def read_evidence(root: Path, *, tool_digest: str, view: MapView | None = None) 
         server_info=_mapping(root, f"{watched}/{SERVER_INFO}", limitations),
         source_index=_mapping(root, SOURCE, limitations),
         file_digests=_digests(
-            root, [f"{RECEIPTS}/{Path(r.name).name}" for r in files], watched, answers.get(watched, {})
+            root, [*(f"{RECEIPTS}/{Path(r.name).name}" for r in files), f"{watched}/{OUTCOME}", PLAN]
         ),
         identities=identities,
         eager_captured=eager_captures(root),
@@ -192,13 +192,15 @@ def _mapping(root: Path, name: str, limitations: list[str]) -> Mapping[str, Any]
     return body if isinstance(body, dict) else None
 
 
-def _digests(root: Path, receipts: list[str], watched: str, answers: Mapping[str, OutputSet]) -> dict[str, str]:
+def _digests(root: Path, names: list[str]) -> dict[str, str]:
     """Digests of the files that lifetime and coverage rest on: receipts, the windows of the traffic, the plan."""
-    names = [*receipts, *(f"{watched}/{name}{OUTPUTS_SUFFIX}" for name in answers), PLAN]
     found = {}
     for name in sorted(names):
+        path = root / name
+        if path.is_symlink() or not path.is_file():
+            continue
         digest = hashlib.sha256()
-        with (root / name).open("rb") as file:
+        with path.open("rb") as file:
             while block := file.read(1 << 20):
                 digest.update(block)
         found[name] = digest.hexdigest()

@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Empty, Queue
 
@@ -17,7 +17,7 @@ from sgl_graph.analyzer.graph_switches import enabling_variables
 from sgl_graph.analyzer.reconcile.coverage import satisfies
 from sgl_graph.analyzer.reconcile.observation import Window, WorkerObservation
 from sgl_graph.analyzer.records.archive import RECEIPTS
-from sgl_graph.analyzer.records.ledger import LaunchOutcome
+from sgl_graph.analyzer.records.ledger import LaunchOutcome, SetWindow
 from sgl_graph.analyzer.records.outputs import ObservedBatches, OutputSet, RequestOutput, set_digest
 from sgl_graph.analyzer.records.plan import PlannedLaunch, RequestSet
 from sgl_graph.analyzer.server_log import batch_sizes
@@ -45,17 +45,23 @@ class Launcher:
     injector: Injector | None
     watchdog: Watchdog
     say: Say
+    _windows: list[SetWindow] = field(default_factory=list)
 
     def run(self, launch: PlannedLaunch) -> LaunchOutcome:
         """Carry out a launch; what a host can do wrong becomes a failed outcome, an interruption goes on."""
         self.say(f"{launch.name}: starting ({launch.why})")
         outcome = LaunchOutcome(state="failed", reason="interrupted")
+        self._windows = []
         try:
             outcome = self._carry_out(launch)
         except SglGraphError as error:
             outcome = LaunchOutcome(state="failed", reason=error.message)
             self.say(f"{launch.name}: failed: {error.message}")
+        except OSError as error:
+            outcome = LaunchOutcome(state="failed", reason=f"{error.filename or 'this host'}: {error.strerror}")
+            self.say(f"{launch.name}: failed: {outcome.reason}")
         finally:
+            outcome = outcome.model_copy(update={"windows": list(self._windows)})
             self.archive.write_record(f"{launch.name}/{OUTCOME}", outcome)
         return outcome
 
@@ -68,10 +74,12 @@ class Launcher:
             if info is not None:
                 self.archive.write_json(f"{launch.name}/{SERVER_INFO}", _finite(info))
             planned = [self.prepared.plan.set_named(name) for name in launch.sets]
-            windows = [self._send(server, launch, s) for s in planned if s.purpose != "retry"]
+            for request_set in planned:
+                if request_set.purpose != "retry":
+                    self._send(server, launch, request_set)
             if injection is not None and launch.probe == "full":
                 retries = [s for s in planned if s.purpose == "retry"]
-                self._retry(server, launch, retries, windows)
+                self._retry(server, launch, retries)
             if injection is not None:
                 injection.seal()
                 self._await_footers(self.archive.root / self._receipts(launch))
@@ -127,7 +135,7 @@ class Launcher:
             request_timeout=self.options.request_timeout,
         )
 
-    def _send(self, server: Server, launch: PlannedLaunch, request_set: RequestSet) -> Window:
+    def _send(self, server: Server, launch: PlannedLaunch, request_set: RequestSet) -> None:
         """Send a set while the server is otherwise idle, and keep what it answered."""
         server.client.flush_cache()
         logged = server.log_size()
@@ -154,7 +162,7 @@ class Launcher:
         self.archive.write_record(f"{launch.name}/{request_set.name}{OUTPUTS_SUFFIX}", answers)
         tokens = sum(len(r.output_ids) for r in requests)
         self.say(f"{launch.name}: {request_set.name}: {len(requests)} requests, {tokens} tokens in {seconds:.2f} s")
-        return Window(request_set.name, began, ended)
+        self._windows.append(SetWindow(set=request_set.name, began=began, ended=ended))
 
     def _answers(self, server: Server, request_set: RequestSet) -> list[RequestOutput]:
         """Send in a thread, and watch the server meanwhile: a lost worker must not cost the whole time-out."""
@@ -188,18 +196,17 @@ class Launcher:
             raise result
         return result
 
-    def _retry(
-        self, server: Server, launch: PlannedLaunch, retries: Sequence[RequestSet], windows: list[Window]
-    ) -> None:
+    def _retry(self, server: Server, launch: PlannedLaunch, retries: Sequence[RequestSet]) -> None:
         """Send the retry sets of which a wanted label was not replayed."""
         for retry in retries:
             if not retry.of:
                 continue
+            windows = [Window(w.set, w.began, w.ended) for w in self._windows]
             workers = observed(self.archive.root, self._receipts(launch), windows)
             missed = [label for label in retry.labels if not _seen(workers, label)]
             if missed:
                 self.say(f"{launch.name}: {', '.join(missed)} not replayed by {retry.of}: sending {retry.name}")
-                windows.append(self._send(server, launch, retry))
+                self._send(server, launch, retry)
 
     def _await_footers(self, folder: Path) -> None:
         """Wait until each worker that lives has closed its receipts."""

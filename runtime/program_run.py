@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 from sgl_graph.analyzer.errors import SglGraphError
 from sgl_graph.analyzer.records.archive import PLAN
@@ -17,7 +18,7 @@ from sgl_graph.runtime.launching import Say
 from sgl_graph.runtime.program import run_program
 from sgl_graph.runtime.run import Finished, Render, close
 
-LAUNCH = "program"
+LAUNCH: Final = "program"
 
 
 def execute_program(

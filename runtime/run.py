@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from sgl_graph.analyzer.errors import ConfigError
+from sgl_graph.analyzer.errors import ConfigError, HostError
 from sgl_graph.analyzer.reconcile.drift import observed_map
 from sgl_graph.analyzer.reconcile.ledger import assemble
 from sgl_graph.analyzer.records.archive import LEDGER, MAP, OBSERVED_MAP, PLAN, REPORT
@@ -115,12 +115,18 @@ def close(
     failure: BaseException | None,
 ) -> Finished:
     """Judge what is there, write ledger, report and observed map, and close the folder with its manifest."""
+    archive.release_reserve()
     evidence = read_evidence(archive.root, tool_digest=plan.tool_digest)
-    if evidence.view is not None:
-        archive.write_json(OBSERVED_MAP, observed_map(evidence.view, evidence.workers))
     ledger = assemble(evidence, job=JOB, run_dir=str(archive.root), read_file="its own files, as just written")
     archive.write_record(LEDGER, ledger)
     archive.write_bytes(REPORT, render(ledger).encode())
+    if evidence.view is not None:
+        try:
+            archive.write_json(OBSERVED_MAP, observed_map(evidence.view, evidence.workers))
+        except HostError:
+            if failure is None:
+                raise
+            # The disk is full already: the manifest matters more than a view of what ledger and receipts hold.
     failed = [name for name, outcome in evidence.launches.items() if outcome.state == "failed"]
     reason = _reason(failure) or (f"failed: {', '.join(failed)}" if failed else "")
     digest = archive.close(

@@ -128,6 +128,14 @@ class Agreement(Record):
     reason: str = ""
 
 
+class SetWindow(Record):
+    """When a request set ran, in CLOCK_MONOTONIC nanoseconds: nothing else was sent, and the server was idle at both ends."""
+
+    set: str
+    began: int
+    ended: int
+
+
 class LaunchOutcome(Record):
     """What became of one launch."""
 
@@ -135,6 +143,7 @@ class LaunchOutcome(Record):
     reason: str = ""
     seconds_to_health: float | None = None
     captures: int | str = UNKNOWN
+    windows: list[SetWindow] = []
 
 
 class LedgerWorker(Record):

@@ -155,14 +155,14 @@ def test_killing_a_server_process_fails_its_launch_only(
 def test_a_full_disk_ends_the_run_and_keeps_what_is_there(tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2200k", "tmpfs", str(disk)], check=False).returncode:
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4400k", "tmpfs", str(disk)], check=False).returncode:
         pytest.skip("this host mounts nothing for tests")
     try:
         filler = disk / "filler"
         running = Running(disk / "run", "tp=1", "settle=1.0")
         running.until("ordinary: healthy")
         try:
-            filler.write_bytes(b"x" * (4 << 20))
+            filler.write_bytes(b"x" * (8 << 20))
         except OSError:
             pass
         code = running.finish()

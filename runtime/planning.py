@@ -25,7 +25,7 @@ from sgl_graph.analyzer.records.plan import (
     Requirements,
 )
 from sgl_graph.analyzer.request_sets import DEFAULT_TRAFFIC, RequestSets, request_sets, traffic_records
-from sgl_graph.analyzer.serving_command import ServingCommand
+from sgl_graph.analyzer.serving_command import ServingCommand, split_assignments
 from sgl_graph.runtime.checkout import Location
 from sgl_graph.runtime.devices import gpu_count
 from sgl_graph.runtime.identity import checkout_identity, source_index, tool_digest
@@ -91,11 +91,7 @@ def prepare(
         notes.append(f"the device check asks NVML, which does not know {device.kind}: not checked")
     if device.emulated:
         notes.append(f"the serving device is {device.kind}, no GPU: no device check")
-    if view is not None and view.body.get("command") not in (
-        None,
-        options.command.argv(),
-        list(_whole(options.command)),
-    ):
+    if view is not None and not _same_command(view, options.command):
         notes.append("the map was made for another command line than this run's")
     plan = Plan(
         run_id=run_id or uuid.uuid4().hex[:12],
@@ -331,5 +327,8 @@ def _digest(value: Any) -> str:
     return hashlib.sha256(canonical_json(value)).hexdigest()
 
 
-def _whole(command: ServingCommand) -> list[str]:
-    return [*(f"{key}={value}" for key, value in command.env.items()), *command.argv()]
+def _same_command(view: MapView, command: ServingCommand) -> bool:
+    """Whether the map states the command of this run; one that states none counts."""
+    stated = view.body.get("command")
+    tokens = [str(token) for token in stated] if isinstance(stated, list | tuple) else []
+    return not tokens or split_assignments(tokens)[1] == command.argv()

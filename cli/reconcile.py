@@ -1,0 +1,229 @@
+"""`sgl-graph reconcile`: what an archive shows, here and now, with nothing but its folder."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ProcessPoolExecutor
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from sgl_graph.cli import console
+from sgl_graph.cli.exits import ExitCode
+
+if TYPE_CHECKING:
+    from sgl_graph.analyzer.records.ledger import Ledger
+    from sgl_graph.cli.render.archives import Row
+
+
+class Format(StrEnum):
+    """How the result is written."""
+
+    TABLE = "table"
+    JSON = "json"
+    MARKDOWN = "markdown"
+    CSV = "csv"
+
+
+_VALUES = ("PASS", "FAIL", "INCONCLUSIVE", "INCOMPLETE", "NOT-RUN", "NOT-RECOMPUTED")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(name="reconcile", help=_HELP)(reconcile)
+
+
+_HELP = """Inspect archives read-only, or recompute their verdicts from receipts and answers.
+
+Needs no GPU, no torch and no checkout. Several archives, or a tree of them, give a row each."""
+
+
+def reconcile(
+    archives: Annotated[list[Path], typer.Argument(help="Archives, or folders that hold some.")],
+    map_file: Annotated[Path | None, typer.Option("--map", help="Another path map to hold the run against.")] = None,
+    checkout: Annotated[
+        Path | None, typer.Option("--checkout", help="A checkout that may hold what the workers imported.")
+    ] = None,
+    expect_digest: Annotated[
+        str | None,
+        typer.Option("--expect-digest", help="Manifest digest that the run printed and that was kept elsewhere."),
+    ] = None,
+    recompute: Annotated[bool, typer.Option("--recompute", help="Verdicts anew; exits 0 whatever they are.")] = False,
+    in_place: Annotated[bool, typer.Option("--in-place", help="Write recomputed.json into the archive.")] = False,
+    work: Annotated[Path | None, typer.Option("--work", help="Fresh folder for the working copy.")] = None,
+    format_: Annotated[Format, typer.Option("--format", help="table, json, markdown or csv.")] = Format.TABLE,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="File instead of stdout.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the output file.")] = False,
+    fail_on: Annotated[
+        str | None, typer.Option("--fail-on", help="Verdicts that fail, as FAIL,INCOMPLETE or coverage=INCONCLUSIVE.")
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", help="Processes for several archives; all cores by default.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No summary.")] = False,
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="More on stderr.")] = False,
+) -> None:
+    """Check the request, read, print."""
+    console.configure(quiet=quiet, verbose=verbose)
+    from sgl_graph.analyzer.errors import ConfigError, OutputExists
+    from sgl_graph.runtime.inspection import find_archives
+
+    gate = _gate(fail_on)
+    if gate and recompute:
+        raise ConfigError("--fail-on gates a read-only inspection: --recompute exits 0 whatever its verdicts")
+    if (in_place or work) and not recompute:
+        raise ConfigError("--in-place and --work belong to --recompute")
+    if in_place and work:
+        raise ConfigError("--in-place and --work exclude each other")
+    if output is not None and output.exists() and not force:
+        raise OutputExists(f"{output} exists", hint="name another file, or overwrite it with --force")
+    _check_digest(expect_digest)
+    found = find_archives(archives)
+    if len(found) > 1 and (expect_digest or work):
+        raise ConfigError("--expect-digest and --work are for one archive", hint="reconcile them one by one")
+    request = Request(map_file, checkout, expect_digest, recompute, in_place, work)
+    several = len(found) > 1 or found != [archives[0]]
+    if several:
+        rows = _many(found, request, jobs)
+        console.write_report(_rows_text(rows, format_), output, force=force)
+        ledgers = [row.ledger for row in rows if row.ledger is not None]
+        if not ledgers:
+            raise typer.Exit(int(ExitCode.ARCHIVE))
+    else:
+        ledger, written = read_one(found[0], request)
+        if written is not None:
+            console.note(f"wrote {written}")
+        console.write_report(_ledger_text(ledger, format_), output, force=force)
+        ledgers = [ledger]
+        if not recompute:
+            console.note(f"next: sgl-graph reconcile {found[0]} --recompute")
+    raise typer.Exit(int(_gated(ledgers, gate)))
+
+
+class Request:
+    """What is asked of each archive; crosses process pools."""
+
+    def __init__(
+        self,
+        map_file: Path | None = None,
+        checkout: Path | None = None,
+        expected: str | None = None,
+        recompute: bool = False,
+        in_place: bool = False,
+        work: Path | None = None,
+    ) -> None:
+        self.map_file, self.checkout, self.expected = map_file, checkout, expected
+        self.recompute, self.in_place, self.work = recompute, in_place, work
+
+
+def read_one(root: Path, request: Request) -> tuple[Ledger, Path | None]:
+    """One archive's ledger, inspected or recomputed, and the file that a recomputation wrote."""
+    from sgl_graph.analyzer.errors import ConfigError
+    from sgl_graph.analyzer.reconcile.mapview import MapView
+    from sgl_graph.runtime import inspection
+
+    view = index = None
+    if request.map_file is not None:
+        try:
+            view = MapView.parse(request.map_file.read_bytes(), str(request.map_file))
+        except OSError as error:
+            raise ConfigError(f"--map {request.map_file}: {error.strerror}") from error
+    if request.checkout is not None:
+        from sgl_graph.runtime.checkout import locate
+        from sgl_graph.runtime.identity import source_index
+
+        index = source_index(locate(request.checkout).base)
+    if not request.recompute:
+        return inspection.inspect(root, expected=request.expected, view=view, index=index), None
+    return inspection.recompute(
+        root, expected=request.expected, work=request.work, in_place=request.in_place, view=view, index=index
+    )
+
+
+def _read_row(root: Path, request: Request) -> Row:
+    """One row of several: an archive that cannot be read is a row with the reason, never the end of the others."""
+    from sgl_graph.analyzer.errors import SglGraphError
+    from sgl_graph.cli.render.archives import Row
+
+    try:
+        ledger, written = read_one(root, request)
+    except SglGraphError as error:
+        return Row(str(root), None, error.message)
+    except OSError as error:
+        return Row(str(root), None, f"{error.filename or root}: {error.strerror}")
+    return Row(str(root), ledger, "", str(written) if written else "")
+
+
+def _many(found: list[Path], request: Request, jobs: int | None) -> list[Row]:
+    workers = max(1, min(len(found), jobs or os.cpu_count() or 1))
+    if workers == 1:
+        return [_read_row(root, request) for root in found]
+    with ProcessPoolExecutor(workers) as pool:
+        return list(pool.map(_read_row, found, [request] * len(found)))
+
+
+def _ledger_text(ledger: Ledger, format_: Format) -> str:
+    from sgl_graph.cli.render.archives import Row, csv_text
+    from sgl_graph.cli.render.report import markdown, report_text
+
+    match format_:
+        case Format.TABLE:
+            return report_text(ledger)
+        case Format.JSON:
+            return ledger.model_dump_json(indent=1)
+        case Format.MARKDOWN:
+            return markdown(ledger)
+        case Format.CSV:
+            return csv_text([Row(ledger.run_dir, ledger, "")])
+
+
+def _rows_text(rows: list[Row], format_: Format) -> str:
+    from sgl_graph.cli.render.archives import csv_text, json_text, markdown_text, table_text
+
+    makers = {
+        Format.TABLE: table_text,
+        Format.JSON: json_text,
+        Format.MARKDOWN: markdown_text,
+        Format.CSV: csv_text,
+    }
+    return makers[format_](rows)
+
+
+def _gate(text: str | None) -> list[tuple[str | None, str]]:
+    """Pairs (verdict or any, value) of `--fail-on`."""
+    from sgl_graph.analyzer.errors import ConfigError
+    from sgl_graph.analyzer.reconcile.recompute import NAMES
+
+    gate: list[tuple[str | None, str]] = []
+    for part in filter(None, (item.strip() for item in (text or "").split(","))):
+        name, equals, value = part.rpartition("=")
+        if value not in _VALUES or (equals and name not in NAMES):
+            raise ConfigError(f"--fail-on: {part!r} is no verdict", hint=f"values: {', '.join(_VALUES)}")
+        gate.append((name or None, value))
+    return gate
+
+
+def _gated(ledgers: list[Ledger], gate: list[tuple[str | None, str]]) -> ExitCode:
+    """1 for a FAIL that the gate names, 3 for any other verdict that it names."""
+    hit = {
+        value
+        for ledger in ledgers
+        for name, value in gate
+        for verdict, found in (
+            ("lifetime", ledger.verdicts.lifetime.value),
+            ("numerical", ledger.verdicts.numerical.value),
+            ("coverage", ledger.verdicts.coverage.value),
+        )
+        if found == value and name in (None, verdict)
+    }
+    if "FAIL" in hit:
+        return ExitCode.FINDING
+    return ExitCode.UNDECIDED if hit else ExitCode.DONE
+
+
+def _check_digest(digest: str | None) -> None:
+    from sgl_graph.analyzer.errors import ConfigError
+
+    if digest is not None and (len(digest) != 64 or any(c not in "0123456789abcdefABCDEF" for c in digest)):
+        raise ConfigError("--expect-digest takes the 64 hexadecimal digits that the run printed")

@@ -1,0 +1,34 @@
+"""Fixtures that any test may ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fixtures.sglang_release import ReleaseUnavailable, source
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The repository."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def sglang_source() -> Callable[[str], Path]:
+    """`sglang_source("0.5.23")` is the folder that holds `sglang/` of that release.
+
+    A release that cannot be had fails the test: a skipped test would look like a passed one.
+    """
+
+    def folder(version: str) -> Path:
+        try:
+            return source(version)
+        except ReleaseUnavailable as error:
+            pytest.fail(str(error), pytrace=False)
+
+    return folder

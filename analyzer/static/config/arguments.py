@@ -1,0 +1,407 @@
+"""Declarations of the command line as the checkout makes them, and the command parsed by them.
+
+`add_argument` calls are evaluated like all other code and arrive here; annotated fields are read where the checkout derives
+arguments from them. Parsing follows `argparse`, with actions and converters of the checkout evaluated.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from sgl_graph.analyzer.errors import CommandInvalid
+from sgl_graph.analyzer.serving_command import is_option
+from sgl_graph.analyzer.static.config.journal import Raised
+from sgl_graph.analyzer.static.config.operators import Inexact, to_python
+from sgl_graph.analyzer.static.config.protocol import Place
+from sgl_graph.analyzer.static.config.registry import CONSTANTS, native
+from sgl_graph.analyzer.static.config.values import (
+    ABSENT,
+    Bound,
+    ClassV,
+    DictV,
+    External,
+    Instance,
+    ListV,
+    Value,
+    options_of,
+    single,
+)
+
+if TYPE_CHECKING:
+    from sgl_graph.analyzer.static.config.calls import Calls
+
+PARSER = "argparse.ArgumentParser"
+NAMESPACE = External("argparse.Namespace")
+_SUPPRESS = External("argparse.SUPPRESS")
+CONSTANTS["argparse.SUPPRESS"] = _SUPPRESS
+CONSTANTS["argparse.REMAINDER"] = "..."
+_NO_VALUE_ACTIONS = {"store_true", "store_false", "store_const", "count", "help", "version", "append_const"}
+
+
+class Rejected(Exception):  # noqa: N818 - an outcome of the launch, not an error of this program
+    """The checkout's own parser refuses a value: the launch does not start."""
+
+    def __init__(self, why: str, place: Place) -> None:
+        super().__init__(why)
+        self.why = why
+        self.place = place
+
+
+@dataclass(slots=True)
+class Declaration:
+    """One argument of the command line.
+
+    Attributes:
+        flags: all spellings.
+        action: `store`, `store_true`, `boolean` (with `--no-` spellings), ... or `custom`.
+        kind: evaluates to the converter, None for text; `choices` likewise to the allowed values.
+        place: where it is declared.
+        handler: the checkout's action object for `custom`.
+    """
+
+    flags: tuple[str, ...]
+    dest: str
+    place: Place
+    action: str = "store"
+    nargs: Value = None
+    const: Value = None
+    default: Value = None
+    required: bool = False
+    kind: Callable[[], Value] = field(default=lambda: None)
+    choices: Callable[[], Value] = field(default=lambda: None)
+    handler: Instance | None = None
+
+    def takes(self) -> Value:
+        """How many values follow, in the terms of `nargs`."""
+        if self.action in _NO_VALUE_ACTIONS or self.action == "boolean":
+            return 0
+        return self.nargs
+
+
+@dataclass(slots=True)
+class Declarations:
+    """All arguments of one parser, and which of them the command gives."""
+
+    items: list[Declaration] = field(default_factory=list)
+    by_flag: dict[str, Declaration] = field(default_factory=dict)
+    defaults: dict[str, Value] = field(default_factory=dict)
+    #: dest to the spelling that the command uses.
+    given: dict[str, str] = field(default_factory=dict)
+
+    def add(self, declaration: Declaration) -> None:
+        """Add one; a spelling declared twice means the later one."""
+        self.items.append(declaration)
+        for flag in declaration.flags:
+            self.by_flag[flag] = declaration
+
+    def find(self, token: str) -> Declaration:
+        """The declaration that a spelling means; unique prefixes count.
+
+        Raises:
+            CommandInvalid: none, or several.
+        """
+        exact = self.by_flag.get(token)
+        if exact is not None:
+            return exact
+        matching = {id(d): d for flag, d in self.by_flag.items() if token.startswith("--") and flag.startswith(token)}
+        if len(matching) == 1:
+            return next(iter(matching.values()))
+        if matching:
+            names = ", ".join(sorted(flag for flag in self.by_flag if flag.startswith(token)))
+            raise CommandInvalid(f"ambiguous argument {token}: it could be {names}")
+        nearest = difflib.get_close_matches(token, self.by_flag, n=1, cutoff=0.5)
+        hint = None
+        if nearest:
+            place = self.by_flag[nearest[0]].place
+            hint = f"did you mean {nearest[0]} ({place.file}:{place.line})?"
+        raise CommandInvalid(f"this release declares no argument {token}", hint=hint)
+
+
+# -- making declarations
+
+
+@native(PARSER, "sglang.ArgumentParser", "argparse.HelpFormatter")
+def _parser(machine: Calls, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+    parser = Instance(External(PARSER))
+    parser.payload = Declarations()
+    parser.payload.add(Declaration(("-h", "--help"), "help", machine.place(), action="help"))
+    return parser
+
+
+@native(f"{PARSER}().add_argument_group", f"{PARSER}().add_mutually_exclusive_group")
+def _group(machine: Calls, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+    return arguments[0]
+
+
+@native(f"{PARSER}().set_defaults")
+def _set_defaults(machine: Calls, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+    _of(arguments[0]).defaults.update(keywords)
+    return None
+
+
+@native(f"{PARSER}().error", f"{PARSER}().exit")
+def _error(machine: Calls, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+    text = single(arguments[-1])
+    raise Rejected(text if isinstance(text, str) else "the parser refuses the command", machine.place())
+
+
+@native(f"{PARSER}().add_argument")
+def _add_argument(machine: Calls, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+    names = [single(value) for value in arguments[1:]]
+    flags = tuple(name for name in names if isinstance(name, str))
+    dest = single(keywords.get("dest", ABSENT))
+    if not isinstance(dest, str):
+        long = next((flag for flag in flags if flag.startswith("--")), flags[0] if flags else "")
+        dest = long.lstrip("-").replace("-", "_")
+    declaration = Declaration(flags, dest, machine.place())
+    declaration.default = keywords.get("default")
+    declaration.nargs = single(keywords.get("nargs"))
+    declaration.const = keywords.get("const")
+    declaration.required = single(keywords.get("required", False)) is True
+    kind, choices = keywords.get("type"), keywords.get("choices")
+    declaration.kind = lambda: kind
+    declaration.choices = lambda: choices
+    _set_action(machine, declaration, keywords.get("action", "store"), keywords)
+    if flags and flags[0].startswith("-"):
+        _of(arguments[0]).add(declaration)
+    return None
+
+
+def _set_action(machine: Calls, declaration: Declaration, action: Value, keywords: dict[str, Value]) -> None:
+    plain = single(action)
+    if isinstance(plain, str):
+        declaration.action = plain
+        if plain in ("store_true", "store_false") and declaration.default is None:
+            declaration.default = plain == "store_false"
+    elif plain == External("argparse.BooleanOptionalAction"):
+        declaration.action = "boolean"
+        negated = tuple("--no-" + flag[2:] for flag in declaration.flags if flag.startswith("--"))
+        declaration.flags = (*declaration.flags, *negated)
+    elif type(plain) is ClassV:
+        words = {n: v for n, v in keywords.items() if n not in ("action", "help", "dest", "metavar")}
+        options = ListV(list(declaration.flags))
+        handler = machine.call(plain, [], {"option_strings": options, "dest": declaration.dest, **words})
+        declaration.action = "custom"
+        declaration.handler = single(handler)
+        if type(declaration.handler) is Instance:
+            declaration.nargs = single(declaration.handler.attrs.get("nargs", declaration.nargs))
+            declaration.default = declaration.handler.attrs.get("default", declaration.default)
+
+
+@native("argparse.Action.__init__")
+def _action_init(machine: Calls, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+    names = ("option_strings", "dest", "nargs", "const", "default", "type", "choices", "required", "help", "metavar")
+    values = dict.fromkeys(names) | dict(zip(names, arguments[1:], strict=False)) | keywords
+    instance = single(arguments[0])
+    machine.touch(instance)
+    instance.attrs.update(values)
+    return None
+
+
+def _of(parser: Value) -> Declarations:
+    found = single(parser).payload
+    assert isinstance(found, Declarations)
+    return found
+
+
+# -- parsing
+
+
+@native(f"{PARSER}().parse_args", f"{PARSER}().parse_known_args")
+def _parse_args(machine: Calls, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+    given = arguments[1] if len(arguments) > 1 else keywords.get("args")
+    try:
+        tokens = [str(token) for token in to_python(given)]
+    except (Inexact, TypeError):
+        raise CommandInvalid("the checkout parses something else than the command") from None
+    return parse(machine, arguments[0], tokens)
+
+
+def parse(machine: Calls, parser: Value, tokens: Sequence[str]) -> Instance:
+    """The namespace that the declarations make of a command.
+
+    Raises:
+        CommandInvalid: an unknown flag, a missing or surplus value, a value outside the choices.
+        Rejected: a converter or action of the checkout refuses a value.
+    """
+    declarations = _of(parser)
+    machine.declarations = declarations
+    namespace = Instance(NAMESPACE)
+    for declaration in declarations.items:
+        if declaration.default is not _SUPPRESS and declaration.dest not in namespace.attrs and declaration.action != "help":
+            namespace.attrs[declaration.dest] = declaration.default
+    namespace.attrs.update(declarations.defaults)
+    position = 0
+    while position < len(tokens):
+        token = tokens[position]
+        if not is_option(token):
+            raise CommandInvalid(f"unexpected argument {token}: no flag takes it")
+        name, equals, inline = token.partition("=")
+        declaration = declarations.by_flag.get(token) or declarations.find(name)
+        position += 1
+        values = [inline] if equals and token not in declarations.by_flag else []
+        if not values:
+            end = position
+            while end < len(tokens) and not _starts_option(tokens[end]):
+                end += 1
+            values = _share(declaration, name, list(tokens[position:end]))
+            position += len(values)
+        elif declaration.takes() == 0:
+            raise CommandInvalid(f"{name} takes no value", hint=_declared(declaration))
+        _apply(machine, parser, declaration, name, values, namespace)
+        declarations.given[declaration.dest] = name
+    for declaration in declarations.items:
+        if declaration.required and declaration.dest not in declarations.given:
+            raise CommandInvalid(f"the command needs {declaration.flags[0]}", hint=_declared(declaration))
+    return namespace
+
+
+def _starts_option(token: str) -> bool:
+    return is_option(token) and " " not in token
+
+
+def _share(declaration: Declaration, name: str, following: list[str]) -> list[str]:
+    """The values that belong to an argument."""
+    takes = declaration.takes()
+    if takes == 0:
+        return []
+    if takes is None:
+        if not following:
+            raise CommandInvalid(f"{name} needs a value", hint=_declared(declaration))
+        return following[:1]
+    if takes == "?":
+        return following[:1]
+    if type(takes) is int:
+        if len(following) < takes:
+            raise CommandInvalid(f"{name} needs {takes} values", hint=_declared(declaration))
+        return following[:takes]
+    if takes == "+" and not following:
+        raise CommandInvalid(f"{name} needs at least one value", hint=_declared(declaration))
+    return following
+
+
+def _declared(declaration: Declaration) -> str:
+    return f"declared at {declaration.place.file}:{declaration.place.line}"
+
+
+def _apply(
+    machine: Calls, parser: Value, declaration: Declaration, name: str, tokens: list[str], namespace: Instance
+) -> None:
+    values = [_convert(machine, declaration, name, token) for token in tokens]
+    takes = declaration.takes()
+    value: Value = ListV(values)
+    if takes is None or (takes == "?" and values):
+        value = values[0]
+    elif takes == "?":
+        value = declaration.const
+    attrs = namespace.attrs
+    action = declaration.action
+    if action == "custom" and declaration.handler is not None:
+        held = machine.line
+        machine.call(Bound(_method(machine, declaration.handler), declaration.handler), [parser, namespace, value, name], {})
+        machine.line = held
+    elif action in ("store_true", "store_false"):
+        attrs[declaration.dest] = action == "store_true"
+    elif action == "boolean":
+        attrs[declaration.dest] = not name.startswith("--no-")
+    elif action in ("store_const", "append_const"):
+        attrs[declaration.dest] = declaration.const
+    elif action in ("append", "extend"):
+        before = single(attrs.get(declaration.dest))
+        kept = list(before.items) if type(before) is ListV else []
+        attrs[declaration.dest] = ListV([*kept, value] if action == "append" or takes is None else [*kept, *values])
+    elif action == "count":
+        attrs[declaration.dest] = (single(attrs.get(declaration.dest)) or 0) + 1
+    elif action in ("help", "version"):
+        raise CommandInvalid(f"{name} prints and exits: no server starts")
+    else:
+        attrs[declaration.dest] = value
+
+
+def _method(machine: Calls, handler: Instance) -> Value:
+    assert type(handler.cls) is ClassV
+    return machine.inherited(handler.cls, "__call__")
+
+
+def _convert(machine: Calls, declaration: Declaration, name: str, token: str) -> Value:
+    kind = declaration.kind()
+    value: Value = token
+    if kind is not None and single(kind) != External("builtins.str"):
+        try:
+            value = machine.call(kind, [token], {})
+        except Raised as raised:
+            if raised.explicit:
+                raise Rejected(f"{name}: {_text(raised)}", raised.place) from None
+            wanted = getattr(single(kind), "path", "").rsplit(".", 1)[-1] or "such"
+            raise CommandInvalid(f"{name}: {token!r} is no {wanted} value", hint=_declared(declaration)) from None
+    choices = declaration.choices()
+    if choices is not None:
+        _check_choice(machine, declaration, name, value, choices)
+    return value
+
+
+def _text(raised: Raised) -> str:
+    from sgl_graph.analyzer.static.config.exceptions import describe
+
+    return describe(None, raised.value)  # type: ignore[arg-type]
+
+
+def _check_choice(machine: Calls, declaration: Declaration, name: str, value: Value, choices: Value) -> None:
+    plain = single(value)
+    items = machine.elements(choices)
+    if items is None or plain is ABSENT:
+        return
+    allowed: list[Any] = []
+    for item in items:
+        options, open_ = options_of(item)
+        if open_ or not all(isinstance(option, (str, int, float)) for option in options):
+            return
+        allowed += options
+    if plain in allowed:
+        return
+    shown = ", ".join(str(item) for item in sorted(map(str, dict.fromkeys(allowed))))
+    raise CommandInvalid(f"{name}: {plain!r} is not one of {shown}", hint=_declared(declaration))
+
+
+def expand_config(tokens: Sequence[str], declared: Declarations | None, read: Callable[[str], Any]) -> list[str]:
+    """The command with the file of `--config` merged in before its own arguments, so that those win.
+
+    Raises:
+        CommandInvalid: the file cannot be read or does not hold a mapping.
+    """
+    tokens = list(tokens)
+    if "--config" not in tokens:
+        return tokens
+    at = tokens.index("--config")
+    if at + 1 >= len(tokens):
+        raise CommandInvalid("--config needs a file")
+    path = tokens[at + 1]
+    data = read(path)
+    if data is None:
+        raise CommandInvalid(f"--config {path}: no such file, or not YAML")
+    if not isinstance(data, dict):
+        raise CommandInvalid(f"--config {path}: it must hold a mapping at its top")
+    merged: list[str] = []
+    for key, value in data.items():
+        flag = "--" + str(key).replace("_", "-")
+        if isinstance(value, bool):
+            declaration = declared.by_flag.get(flag) if declared is not None else None
+            if declaration is not None and declaration.takes() != 0:
+                merged += [flag, str(value).lower()]
+            elif value:
+                merged.append(flag)
+        elif isinstance(value, list):
+            merged += [flag, *(str(item) for item in value)]
+        elif isinstance(value, dict):
+            import json
+
+            merged += [flag, json.dumps(value)]
+        elif value is not None:
+            merged += [flag, str(value)]
+    return [*merged, *tokens[:at], *tokens[at + 2 :]]
+
+
+__all__ = ["DictV", "Declaration", "Declarations", "Rejected", "expand_config", "parse"]

@@ -1,0 +1,577 @@
+"""Python's built-in functions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sgl_graph.analyzer.static.config import operators
+from sgl_graph.analyzer.static.config.journal import Raised, Signal
+from sgl_graph.analyzer.static.config.methods import apply_plain, sort_values
+from sgl_graph.analyzer.static.config.operators import from_python, inner_deps
+from sgl_graph.analyzer.static.config.registry import native
+from sgl_graph.analyzer.static.config.values import (
+    ABSENT,
+    NO_DEPS,
+    Alternatives,
+    Bound,
+    ClassV,
+    Deps,
+    DictV,
+    External,
+    FunctionV,
+    Fuzzy,
+    Instance,
+    IteratorV,
+    ListV,
+    ModuleV,
+    Native,
+    Partial,
+    SetV,
+    Super,
+    Value,
+    Wrapped,
+    deps_of,
+    fuzzy,
+    is_open,
+    options_of,
+    single,
+    taint,
+    unknown,
+)
+
+if TYPE_CHECKING:
+    from sgl_graph.analyzer.static.config.calls import Calls
+
+Arguments = list[Value]
+Keywords = dict[str, Value]
+
+
+def _plain(path: str, function: Any) -> None:
+    native(path)(lambda machine, arguments, keywords: apply_plain(machine, function, arguments, keywords))
+
+
+for _name, _function in {
+    "abs": abs, "round": round, "divmod": divmod, "pow": pow, "ord": ord, "chr": chr, "hex": hex, "oct": oct,
+    "float": float, "bytes": bytes, "format": format, "ascii": ascii, "complex": complex,
+}.items():  # fmt: skip
+    _plain(f"builtins.{_name}", _function)
+
+
+def _nothing(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
+    return None
+
+
+native("builtins.print", "builtins.object.__init__", "builtins.object.__init_subclass__", "builtins.input")(_nothing)
+
+
+@native("builtins.int")
+def _int(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
+    return apply_plain(machine, int, arguments, keywords)
+
+
+@native("builtins.str", "builtins.repr")
+def _str(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
+    if not arguments:
+        return ""
+
+    def work(value: Value) -> Value:
+        if type(value) is Instance and type(value.cls) is ClassV:
+            found = machine.call_method(value, "__str__", [])
+            if found is not ABSENT:
+                return found
+            if "args" in value.attrs and type(value.attrs["args"]) is tuple:
+                return operators.concatenate(value.attrs["args"])
+        if type(value) in (str, int, float, bool, type(None)) or operators.to_python_or(value, ABSENT) is not ABSENT:
+            return from_python(str(operators.to_python(value)))
+        return unknown(inner_deps(value), machine.place())
+
+    return operators.lift(machine, work, arguments[0])
+
+
+@native("builtins.bool")
+def _bool(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
+    if not arguments:
+        return False
+    truth, deps = machine.truth(arguments[0])
+    return unknown(deps, machine.place()) if truth is None else taint(truth, deps)
+
+
+@native("builtins.len")
+def _len(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
+    def work(value: Value) -> Value:
+        if type(value) is Instance:
+            found = machine.call_method(value, "__len__", [])
+            if found is not ABSENT:
+                return found
+            value = value.payload if type(value.payload) in (DictV, ListV) else value
+        items = machine.elements(value) if type(value) is not IteratorV else None
+        if items is None:
+            return unknown(inner_deps(value), machine.place())
+        return len(items)
+
+    return operators.lift(machine, work, arguments[0])
+
+
+def _sequence(machine: Calls, arguments: Arguments) -> tuple[list[Value] | None, Deps]:
+    if not arguments:
+        return [], NO_DEPS
+    items = machine.runs(arguments[0])
+    deps = deps_of(arguments[0])
+    if items is None:
+        plain = single(arguments[0])
+        return None, deps | (getattr(plain, "opaque", None) or NO_DEPS)
+    return [taint(i, deps) if deps and type(i) is not Alternatives else i for i in items], deps
+
+
+@native("builtins.list", "collections.deque")
+def _list(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
+    items, deps = _sequence(machine, arguments)
+    return ListV([], deps) if items is None else ListV(items)
+
+
+@native("builtins.tuple")
+def _tuple(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
+    if not arguments:
+        return ()
+    items = machine.elements(arguments[0])
+    return unknown(inner_deps(arguments[0]), machine.place()) if items is None else tuple(items)
+
+
+@native("builtins.set", "builtins.frozenset")
+def _set(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
+    result = SetV({})
+    items, deps = _sequence(machine, arguments)
+    if items is None:
+        result.opaque = deps
+        return result
+    for item in items:
+        runs = [value for run in item.runs for value in run] if type(item) is Alternatives else [item]
+        for value in runs:
+            if type(item) is Alternatives:
+                value = fuzzy([value, ABSENT], False, item.deps)
+            if type(value) is Fuzzy and ABSENT in value.options:
+                for option in value.options:
+                    if option is not ABSENT:
+                        result.items.setdefault(operators.hashable(option), fuzzy([True, ABSENT], False, value.deps))
+                continue
+            operators.add_member(machine, result, value)
+    return result
+
+
+@native("builtins.dict", "collections.OrderedDict")
+def _dict(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
+    result = DictV({})
+    machine.call(machine.get(result, "update"), arguments, keywords)
+    return result
+
+
+@native("collections.defaultdict")
+def _defaultdict(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
+    result = DictV({}, None, arguments[0] if arguments else None)
+    machine.call(machine.get(result, "update"), arguments[1:], keywords)
+    return result
+
+
+@native("builtins.range")
+def _range(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
+    return apply_plain(machine, range, arguments, keywords)
+
+
+@native("builtins.sorted")
+def _sorted(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
+    def work(value: Value) -> Value:
+        items = machine.elements(value)
+        ordered = sort_values(machine, items, keywords) if items is not None else None
+        return ListV([], inner_deps(value)) if ordered is None else ListV(ordered)
+
+    return operators.lift(machine, work, arguments[0])
+
+
+@native("builtins.reversed")
+def _reversed(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
+    items = machine.runs(arguments[0])
+    if items is None:
+        return unknown(inner_deps(arguments[0]), machine.place())
+    turned = [Alternatives(tuple(r[::-1] for r in i.runs), i.deps) if type(i) is Alternatives else i for i in items]
+    return ListV(turned[::-1])
+
+
+@native("builtins.enumerate")
+def _enumerate(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
+    items = machine.elements(arguments[0])
+    start = single(keywords.get("start", arguments[1] if len(arguments) > 1 else 0))
+    if items is None or type(start) is not int:
+        return unknown(inner_deps(arguments[0]), machine.place())
+    return ListV([(start + position, item) for position, item in enumerate(items)])
+
+
+@native("builtins.zip")
+def _zip(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
+    columns = [machine.elements(value) for value in arguments]
+    if any(column is None for column in columns):
+        return unknown(frozenset().union(*(inner_deps(value) for value in arguments)), machine.place())
+    return ListV([tuple(row) for row in zip(*(column or [] for column in columns), strict=False)])
+
+
+@native("builtins.map")
+def _map(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
+    columns = [machine.elements(value) for value in arguments[1:]]
+    if any(column is None for column in columns):
+        return unknown(frozenset().union(*(inner_deps(value) for value in arguments)), machine.place())
+    rows = zip(*(column or [] for column in columns), strict=False)
+    return ListV([machine.call(arguments[0], list(row), {}) for row in rows])
+
+
+@native("builtins.filter")
+def _filter(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
+    items = machine.elements(arguments[1])
+    if items is None:
+        return unknown(inner_deps(arguments[1]), machine.place())
+    kept: list[Value] = []
+    for item in items:
+        truth, deps = machine.truth(item if arguments[0] is None else machine.call(arguments[0], [item], {}))
+        if truth is not False:
+            kept.append(item if truth else fuzzy([item, ABSENT], False, deps))
+    return ListV(kept)
+
+
+@native("builtins.iter")
+def _iter(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
+    if type(arguments[0]) is IteratorV:
+        return arguments[0]
+    items = machine.elements(arguments[0])
+    return unknown(inner_deps(arguments[0]), machine.place()) if items is None else IteratorV(items)
+
+
+@native("builtins.next")
+def _next(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
+    value = single(arguments[0])
+    if type(value) is IteratorV:
+        if value.position < len(value.items):
+            machine.touch(value)
+            value.position += 1
+            return value.items[value.position - 1]
+        if len(arguments) > 1:
+            return arguments[1]
+        raise machine.fail("StopIteration")
+    items = machine.runs(arguments[0])
+    if items is None:
+        return unknown(inner_deps(arguments[0]), machine.place())
+    found: list[Value] = []
+    for item in items:
+        if type(item) is Alternatives:
+            return unknown(item.deps, machine.place())
+        if type(item) is Fuzzy and ABSENT in item.options:
+            found.append(fuzzy([o for o in item.options if o is not ABSENT], item.open, item.deps))
+            continue
+        found.append(item)
+        break
+    else:
+        if len(arguments) > 1:
+            found.append(arguments[1])
+        elif not found:
+            raise machine.fail("StopIteration")
+    return fuzzy(found, False, deps_of(arguments[0]), machine.place())
+
+
+def _any_or_all(stop: bool) -> Any:
+    def call(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
+        items = machine.runs(arguments[0])
+        if items is None:
+            return unknown(inner_deps(arguments[0]), machine.place())
+        deps = deps_of(arguments[0])
+        result: bool | None = not stop
+        for item in items:
+            if type(item) is Alternatives:
+                deps |= item.deps
+                result = None
+                continue
+            truth, more = machine.truth(item)
+            maybe = type(item) is Fuzzy and ABSENT in item.options
+            deps |= more
+            if truth is stop and not maybe:
+                return taint(stop, deps)
+            if truth is not (not stop):
+                result = None
+        return unknown(deps, machine.place()) if result is None else taint(result, deps)
+
+    return call
+
+
+native("builtins.any")(_any_or_all(True))
+native("builtins.all")(_any_or_all(False))
+
+
+def _extreme(function: Any) -> Any:
+    def call(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
+        if "key" in keywords:
+            items = machine.elements(arguments[0]) if len(arguments) == 1 else arguments
+            ordered = sort_values(machine, items, {"key": keywords["key"]}) if items else None
+            if not ordered:
+                return unknown(inner_deps(arguments[0]), machine.place())
+            return ordered[0 if function is min else -1]
+        values = arguments
+        if len(arguments) == 1:
+            items = machine.elements(arguments[0])
+            if items is None:
+                return unknown(inner_deps(arguments[0]), machine.place())
+            if not items and "default" in keywords:
+                return keywords["default"]
+            values = items
+        if len(values) > 4:
+            return apply_plain(machine, function, [ListV(list(values))], {})
+        if not values:
+            raise machine.fail("ValueError", "empty sequence")
+        return apply_plain(machine, lambda *plain: function(plain), list(values), {})
+
+    return call
+
+
+native("builtins.min")(_extreme(min))
+native("builtins.max")(_extreme(max))
+
+
+@native("builtins.sum")
+def _sum(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
+    items = machine.elements(arguments[0])
+    if items is None:
+        return unknown(inner_deps(arguments[0]), machine.place())
+    total: Value = arguments[1] if len(arguments) > 1 else keywords.get("start", 0)
+    for item in items:
+        total = operators.binary(machine, "+", total, item)
+    return total
+
+
+# -- objects
+
+
+@native("builtins.isinstance")
+def _isinstance(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
+    return machine.is_instance(arguments[0], arguments[1])
+
+
+@native("builtins.issubclass")
+def _issubclass(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
+    plain = single(arguments[0])
+    if type(plain) not in (ClassV, External):
+        return unknown(deps_of(arguments[0])) if plain is ABSENT else False
+    kinds = arguments[1] if type(arguments[1]) is tuple else (arguments[1],)
+    ancestry = machine.ancestry(plain)
+    if any(any(item == single(kind) for item in ancestry) for kind in kinds):
+        return True
+    return False if type(plain) is ClassV else unknown([f"package:{plain.path.split('.')[0]}"])
+
+
+@native("builtins.type")
+def _type(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
+    if len(arguments) != 1:
+        return unknown(["class"], machine.place())
+
+    def work(value: Value) -> Value:
+        if type(value) is Instance:
+            return value.cls
+        names = {ListV: "list", DictV: "dict", SetV: "set", type(None): "NoneType", ClassV: "type", FunctionV: "function"}
+        if type(value) in names:
+            return External(f"builtins.{names[type(value)]}")
+        if type(value) in (str, int, float, bool, tuple, bytes, range):
+            return External(f"builtins.{type(value).__name__}")
+        return unknown(["class"], machine.place())
+
+    return operators.lift(machine, work, arguments[0])
+
+
+@native("builtins.callable")
+def _callable(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
+    def work(value: Value) -> Value:
+        if type(value) in (FunctionV, Bound, Native, ClassV, Partial, Wrapped):
+            return True
+        if type(value) is Instance:
+            return type(value.cls) is ClassV and machine.inherited(value.cls, "__call__") is not ABSENT
+        return unknown() if type(value) is External else False
+
+    return operators.lift(machine, work, arguments[0])
+
+
+@native("builtins.getattr")
+def _getattr(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
+    names, open_ = options_of(arguments[1])
+    if open_ or not all(isinstance(name, str) for name in names) or len(names) != 1:
+        if len(arguments) > 2 or open_ or not names:
+            return unknown(deps_of(arguments[0]) | deps_of(arguments[1]), machine.place())
+        return operators.lift(machine, lambda name: machine.get(arguments[0], name), arguments[1])
+    default = arguments[2] if len(arguments) > 2 else ABSENT
+    if type(arguments[0]) is Fuzzy and default is not ABSENT:
+        found: list[Value] = []
+        for option in arguments[0].options:
+            value = machine.get(option, names[0])
+            found.append(default if value is ABSENT else value)
+        deps = arguments[0].deps | deps_of(arguments[1])
+        result = fuzzy(found, arguments[0].open, deps, machine.place())
+    else:
+        result = machine.get(arguments[0], names[0])
+        if deps_of(arguments[1]):
+            result = taint(result, deps_of(arguments[1])) if result is not ABSENT else result
+    if result is ABSENT:
+        if default is ABSENT:
+            raise machine.fail("AttributeError", names[0])
+        return default
+    if type(result) is Fuzzy and ABSENT in result.options:
+        kept = [option for option in result.options if option is not ABSENT]
+        extra = [] if default is ABSENT else [default]
+        return fuzzy([*kept, *extra], result.open, result.deps, result.place)
+    return result
+
+
+@native("builtins.hasattr")
+def _hasattr(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
+    name = single(arguments[1])
+    deps = deps_of(arguments[0]) | deps_of(arguments[1])
+    if not isinstance(name, str):
+        return unknown(deps, machine.place())
+
+    def work(value: Value) -> Value:
+        found = machine.get(value, name)
+        if found is ABSENT:
+            return False
+        if type(found) is Fuzzy and (ABSENT in found.options or (is_open(found) and _may_lack(value, name))):
+            return unknown(found.deps, machine.place())
+        return True
+
+    return operators.lift(machine, work, arguments[0])
+
+
+def _may_lack(value: Value, name: str) -> bool:
+    if type(value) is Instance:
+        return name not in value.attrs
+    return type(value) not in (ModuleV,)
+
+
+@native("builtins.setattr")
+def _setattr(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
+    names, open_ = options_of(arguments[1])
+    value = arguments[2]
+    if open_ or len(names) != 1:
+        for option in options_of(arguments[0])[0]:
+            if type(option) is Instance:
+                machine.touch(option)
+                for name in names or list(option.attrs):
+                    if isinstance(name, str):
+                        machine.set_raw(option, name, value, weak=True, deps=deps_of(arguments[1]))
+        return None
+    machine.set(arguments[0], names[0], taint(value, deps_of(arguments[1])))
+    return None
+
+
+@native("builtins.object.__setattr__", "msgspec.Struct.__setattr__")
+def _raw_setattr(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
+    name = single(arguments[1])
+    for option in options_of(arguments[0])[0]:
+        if isinstance(name, str):
+            machine.set_raw(option, name, arguments[2], deps=machine.control)
+    return None
+
+
+@native("builtins.object.__getattribute__")
+def _raw_getattr(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
+    name = single(arguments[1])
+
+    def work(value: Value) -> Value:
+        if type(value) is Instance and isinstance(name, str):
+            if name in value.attrs:
+                return value.attrs[name]
+            if type(value.cls) is ClassV:
+                found = machine.inherited(value.cls, name)
+                if found is not ABSENT:
+                    return machine._bind(found, value, value.cls, name)
+            if value.opaque is None:
+                raise machine.fail("AttributeError", name)
+        return unknown(["class"], machine.place())
+
+    return operators.lift(machine, work, arguments[0])
+
+
+@native("builtins.object.__new__")
+def _raw_new(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
+    cls = single(arguments[-1] if type(single(arguments[0])) is Super else arguments[0])
+    return Instance(cls) if type(cls) is ClassV else unknown(["class"], machine.place())
+
+
+@native("builtins.object")
+def _object(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
+    return Instance(External("builtins.object"))
+
+
+@native("builtins.vars", "builtins.dir")
+def _vars(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
+    plain = single(arguments[0]) if arguments else ABSENT
+    if type(plain) is ClassV:
+        return machine.class_names(plain)
+    if type(plain) is Instance:
+        return DictV(dict(plain.attrs), plain.opaque)
+    return unknown(["source"], machine.place())
+
+
+@native("builtins.globals")
+def _globals(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
+    return DictV({}, frozenset(["globals"]))
+
+
+@native("builtins.super")
+def _super(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
+    if len(arguments) == 2 and type(single(arguments[0])) is ClassV:
+        return Super(single(arguments[0]), single(arguments[1]))
+    frame = machine.frames[-1]
+    while frame.function is None and frame.parent is not None:
+        frame = frame.parent
+    if frame.owner is None:
+        return unknown(["class"], machine.place())
+    receiver = frame.receiver
+    return Super(frame.owner, single(receiver))
+
+
+def _wrap(kind: str) -> Any:
+    def call(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
+        return Wrapped(kind, arguments[0]) if arguments else unknown(["decorator"])
+
+    return call
+
+
+native("builtins.property")(_wrap("property"))
+native("builtins.staticmethod")(_wrap("staticmethod"))
+native("builtins.classmethod")(_wrap("classmethod"))
+native("functools.cached_property")(_wrap("cached_property"))
+
+
+@native("functools.lru_cache", "functools.cache")
+def _cache(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
+    if arguments and type(single(arguments[0])) in (FunctionV, Partial, Bound, Wrapped):
+        return Wrapped("cached", single(arguments[0]))
+    return Native("lru_cache", lambda inner, values, words: Wrapped("cached", single(values[0])))
+
+
+@native("functools.partial")
+def _partial(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
+    return Partial(arguments[0], arguments[1:], dict(keywords))
+
+
+@native("functools.wraps", "functools.update_wrapper")
+def _wraps(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
+    return Native("wraps", lambda inner, values, words: values[0])
+
+
+@native("functools.reduce")
+def _reduce(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
+    items = machine.elements(arguments[1])
+    if items is None:
+        return unknown(inner_deps(arguments[1]), machine.place())
+    if len(arguments) > 2:
+        items = [arguments[2], *items]
+    if not items:
+        raise machine.fail("TypeError", "empty reduce")
+    total = items[0]
+    for item in items[1:]:
+        total = machine.call(arguments[0], [total, item], {})
+    return total
+
+
+__all__ = ["Raised", "Signal"]

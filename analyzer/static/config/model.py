@@ -1,0 +1,70 @@
+"""A model's `config.json` as the object that the checkout gets from its configuration loader."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sgl_graph.analyzer.static.config.operators import from_python
+from sgl_graph.analyzer.static.config.values import ABSENT, Deps, DictV, External, Instance, Value, single, taint
+
+CONFIG_CLASS = External("transformers.PretrainedConfig")
+MODEL: Deps = frozenset({"model"})
+# Nested dictionaries that stay dictionaries; every other `..._config` becomes a configuration of its own.
+_PLAIN_DICTIONARIES = {"quantization_config", "compression_config", "sparse_attention_config"}
+# Attributes that every configuration has, whatever its file says.
+_DEFAULTS: dict[str, Any] = {
+    "is_encoder_decoder": False,
+    "architectures": None,
+    "tie_word_embeddings": True,
+    "dtype": None,
+    "torch_dtype": None,
+    "model_type": "",
+    "return_dict": True,
+    "output_hidden_states": False,
+    "name_or_path": "",
+    "_name_or_path": "",
+    "pruned_heads": {},
+    "id2label": {0: "LABEL_0", 1: "LABEL_1"},
+    "num_labels": 2,
+    "transformers_version": None,
+}
+
+
+def configuration(data: Mapping[str, Any] | None, deps: Deps = MODEL) -> Instance:
+    """The configuration object of a `config.json`; of unknown content when there is none."""
+    if data is None:
+        return Instance(CONFIG_CLASS, {}, deps)
+    attrs: dict[str, Value] = {}
+    for name, value in data.items():
+        if isinstance(value, Mapping) and name.endswith("_config") and name not in _PLAIN_DICTIONARIES:
+            attrs[name] = configuration(value, deps)
+        else:
+            attrs[name] = taint(from_python(value), deps)
+    for old, new in (("torch_dtype", "dtype"), ("dtype", "torch_dtype")):
+        if old in attrs and new not in attrs:
+            attrs[new] = attrs[old]
+    return Instance(CONFIG_CLASS, attrs)
+
+
+def default_attribute(instance: Instance, name: str) -> Value:
+    """What a configuration answers for an attribute that its file does not name; ABSENT when it has none."""
+    if name in _DEFAULTS and instance.opaque is None:
+        return from_python(_DEFAULTS[name])
+    return ABSENT
+
+
+def apply_overrides(instance: Instance, overrides: Value) -> None:
+    """What `--json-model-override-args` does to a configuration."""
+    table = single(overrides)
+    if type(table) is not DictV:
+        return
+    for name, value in table.items.items():
+        current = instance.attrs.get(name, ABSENT)
+        inner = single(value)
+        if type(inner) is DictV and type(current) is Instance:
+            apply_overrides(current, inner)
+        elif type(inner) is DictV and type(single(current)) is DictV and str(name).startswith("rope_"):
+            instance.attrs[name] = DictV({**single(current).items, **inner.items})
+        else:
+            instance.attrs[name] = value

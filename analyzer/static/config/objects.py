@@ -1,0 +1,684 @@
+"""Classes and objects: attributes, inheritance, records, enumerations, and what they answer to operators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sgl_graph.analyzer.static import facts as f
+from sgl_graph.analyzer.static import profile
+from sgl_graph.analyzer.static.config import methods, operators, registry
+from sgl_graph.analyzer.static.config.journal import Raised
+from sgl_graph.analyzer.static.config.machine import Unsupported, bound_names
+from sgl_graph.analyzer.static.config.statements import Statements
+from sgl_graph.analyzer.static.config.values import (
+    ABSENT,
+    NO_DEPS,
+    Bound,
+    ClassV,
+    Deps,
+    DictV,
+    External,
+    Frame,
+    FunctionV,
+    Fuzzy,
+    Generic,
+    Instance,
+    ListV,
+    ModuleV,
+    Native,
+    Partial,
+    SetV,
+    Super,
+    Thunk,
+    Value,
+    Wrapped,
+    deps_of,
+    fuzzy,
+    options_of,
+    single,
+    taint,
+    unknown,
+)
+
+_ENUMS = {"enum.Enum", "enum.IntEnum", "enum.StrEnum", "enum.Flag", "enum.IntFlag"}
+_MIXED_ENUMS = {"enum.IntEnum", "enum.StrEnum", "builtins.str", "builtins.int", "enum.IntFlag"}
+_RECORDS = {"msgspec.Struct", "typing.NamedTuple", "pydantic.BaseModel"}
+_PYTHON_TYPES = {
+    "builtins.int": (int,), "builtins.str": (str,), "builtins.bool": (bool,), "builtins.float": (float,),
+    "builtins.tuple": (tuple,), "builtins.bytes": (bytes,), "builtins.list": (ListV,), "builtins.dict": (DictV,),
+    "builtins.set": (SetV,), "builtins.frozenset": (frozenset,), "builtins.range": (range,),
+    "builtins.NoneType": (type(None),), "types.NoneType": (type(None),), "types.FunctionType": (FunctionV,),
+    "types.ModuleType": (ModuleV,), "builtins.type": (ClassV,),
+}  # fmt: skip
+_ABSTRACT = {
+    "collections.abc.Sequence": (ListV, tuple, str, range), "typing.Sequence": (ListV, tuple, str, range),
+    "collections.abc.Mapping": (DictV,), "typing.Mapping": (DictV,), "typing.Dict": (DictV,), "typing.List": (ListV,),
+    "collections.abc.Iterable": (ListV, tuple, str, range, DictV, SetV), "collections.abc.Callable": (FunctionV, Bound),
+    "collections.OrderedDict": (), "collections.defaultdict": (), "pathlib.Path": (), "numbers.Number": (int, float),
+    "numbers.Integral": (int,), "numbers.Real": (int, float),
+}  # fmt: skip
+
+
+class Objects(Statements):
+    """The part of the evaluator that knows classes and objects."""
+
+    # -- reading attributes
+
+    def get(self, value: Value, name: str) -> Value:
+        if type(value) is not Fuzzy:
+            return self._get_single(value, name)
+        results = []
+        missing = 0
+        for option in value.options:
+            try:
+                found = self._get_single(option, name)
+            except Raised as raised:
+                if raised.explicit and len(value.options) == 1:
+                    raise
+                found = ABSENT
+            missing += found is ABSENT
+            results.append(found)
+        if missing == len(results) and results and not value.open:
+            return ABSENT
+        # An option without the attribute would have raised: it was not the one.
+        results = [item for item in results if item is not ABSENT]
+        return fuzzy(results, value.open, value.deps, value.place or self.place())
+
+    def _get_single(self, value: Value, name: str) -> Value:
+        kind = type(value)
+        if kind is Instance:
+            return self._get_instance(value, name)
+        if kind is ModuleV:
+            return self.module_attribute(value, name)
+        if kind is External:
+            if self.project.has_module(f"{value.path}.{name}"):
+                return self.import_module(f"{value.path}.{name}")
+            return self.facts.attribute(value, name)
+        if kind is ClassV:
+            return self._get_class(value, name)
+        if kind is Super:
+            return self._get_super(value, name)
+        if kind is FunctionV:
+            if name in value.attrs:
+                return value.attrs[name]
+            if name in ("__name__", "__qualname__"):
+                return value.facts.name if name == "__name__" else value.facts.qualname
+            if name == "__doc__":
+                return None
+            return ABSENT
+        if kind is Bound:
+            return value.receiver if name == "__self__" else self._get_single(value.function, name)
+        if kind is Wrapped:
+            if name in ("cache_clear", "cache_info"):
+                return Native(name, lambda machine, arguments, keywords: None)
+            return value.function if name == "__wrapped__" else self.get(value.function, name)
+        if kind is Partial:
+            return value.function if name == "func" else ABSENT
+        if kind is Generic:
+            return {"__origin__": value.origin, "__args__": value.arguments}.get(name, ABSENT)
+        return methods.method(value, name)
+
+    def _get_instance(self, value: Instance, name: str) -> Value:
+        found = value.attrs.get(name, ABSENT)
+        if found is not ABSENT and not (type(found) is Fuzzy and ABSENT in found.options):
+            if type(found) is Thunk:
+                found = value.attrs[name] = found.evaluate()
+            return found
+        rest = self._get_beyond(value, name)
+        if found is ABSENT:
+            return rest
+        present = [option for option in found.options if option is not ABSENT]
+        if rest is ABSENT:
+            return found
+        return fuzzy([*present, rest], found.open, found.deps, found.place)
+
+    def _get_beyond(self, value: Instance, name: str) -> Value:
+        """What an object without the attribute of its own answers: its class, its `__getattr__`, the unknown."""
+        cls = value.cls
+        if type(cls) is ClassV:
+            if name == "__dict__":
+                return DictV(dict(value.attrs), value.opaque)
+            if name == "__class__":
+                return cls
+            found = self.inherited(cls, name)
+            if found is not ABSENT:
+                return self._bind(found, value, cls, name)
+            hook = self.inherited(cls, "__getattr__")
+            if hook is not ABSENT:
+                try:
+                    return self.call(Bound(hook, value), [name], {})
+                except Raised as raised:
+                    if self._is_attribute_error(raised):
+                        return ABSENT
+                    raise
+            if value.opaque is not None:
+                return unknown(value.opaque, self.place())
+            if any(type(item) is External and not self._closed(item) for item in self.ancestry(cls)):
+                return self._foreign_attribute(value, name)
+            return ABSENT
+        if f"{cls.path}().{name}" in registry.CALLS:
+            return Bound(External(f"{cls.path}().{name}"), value)
+        found = self.facts.instance_attribute(value, name)
+        if found is not ABSENT:
+            return found
+        return unknown(value.opaque, self.place()) if value.opaque is not None else ABSENT
+
+    def _is_attribute_error(self, raised: Raised) -> bool:
+        value = raised.value
+        return type(value) is Instance and value.cls == External("builtins.AttributeError")
+
+    def _closed(self, item: External) -> bool:
+        """Whether an external base class adds no attributes that matter."""
+        return item.path.split(".")[0] in ("builtins", "enum", "abc", "typing", "msgspec", "argparse", "typing_extensions")
+
+    def _foreign_attribute(self, value: Instance, name: str) -> Value:
+        if type(value.payload) in (DictV, ListV):
+            return methods.method(value.payload, name)
+        return unknown(["class"], self.place())
+
+    def _bind(self, found: Value, value: Value, cls: ClassV, name: str) -> Value:
+        kind = type(found)
+        if kind is FunctionV or kind is Native:
+            return Bound(found, value)
+        if kind is Wrapped:
+            if found.kind in ("property", "cached_property"):
+                result = self.call(Bound(found.function, value), [], {})
+                if found.kind == "cached_property":
+                    self.touch(value)
+                    value.attrs[name] = result
+                return result
+            if found.kind == "staticmethod":
+                return found.function
+            if found.kind == "classmethod":
+                return Bound(found.function, cls)
+            return Bound(found, value)
+        if kind is Instance and type(found.cls) is ClassV and self.inherited(found.cls, "__get__") is not ABSENT:
+            return self.call_method(found, "__get__", [value, cls])
+        return found
+
+    def _get_class(self, cls: ClassV, name: str) -> Value:
+        if name == "__name__" or name == "__qualname__":
+            return cls.name
+        if name == "__module__":
+            return cls.module.name
+        if name == "__mro__":
+            return tuple(self.ancestry(cls))
+        if name == "__dict__":
+            return self.class_names(cls)
+        if name == "__members__" and self.kind_of(cls) == "enum":
+            return DictV(dict(self.members(cls)))
+        if name == "__annotations__":
+            found = cls.attrs.get(name, ABSENT)
+            return found if found is not ABSENT else self.annotations(cls)
+        if self.kind_of(cls) == "enum" and name in self.members(cls):
+            return self.members(cls)[name]
+        found = self.inherited(cls, name)
+        if found is ABSENT:
+            if name in ("__struct_fields__", "_fields"):
+                return tuple(field.name for field in self.record_fields(cls))
+            if name in ("__setattr__", "__getattribute__", "__init__", "__new__", "__init_subclass__"):
+                return External(f"builtins.object.{name}")
+            open_base = any(type(item) is External and not self._closed(item) for item in self.ancestry(cls))
+            return unknown(["class"], self.place()) if open_base else ABSENT
+        if type(found) is Wrapped:
+            if found.kind == "staticmethod":
+                return found.function
+            if found.kind == "classmethod":
+                return Bound(found.function, cls)
+        return found
+
+    def _get_super(self, value: Super, name: str) -> Value:
+        receiver = value.receiver
+        start = receiver if type(receiver) is ClassV else receiver.cls if type(receiver) is Instance else value.owner
+        line = self.ancestry(start) if type(start) is ClassV else [value.owner]
+        after = next((i for i, item in enumerate(line) if item is value.owner), 0) + 1
+        for item in line[after:]:
+            if type(item) is ClassV:
+                found = self.class_attribute(item, name)
+                if found is not ABSENT:
+                    return self._bind(found, receiver, item, name)
+            elif type(item) is External:
+                return Bound(External(f"{item.path}.{name}"), receiver)
+        return Bound(External(f"builtins.object.{name}"), receiver)
+
+    # -- writing attributes
+
+    def set(self, value: Value, name: str, new: Value) -> None:
+        options, open_ = options_of(value)
+        weak = open_ or len(options) > 1
+        deps = deps_of(value) | self.control
+        for option in options:
+            if type(option) is Instance and type(option.cls) is ClassV:
+                hook = self.inherited(option.cls, "__setattr__")
+                if hook is not ABSENT:
+                    self.call(Bound(hook, option), [name, new], {})
+                    continue
+            self.set_raw(option, name, new, weak, deps)
+
+    def set_raw(self, value: Value, name: str, new: Value, weak: bool = False, deps: Deps = NO_DEPS) -> None:
+        """Assign past any `__setattr__`."""
+        if type(value) is ModuleV:
+            self.touch(value)
+            value.names[name] = taint(new, deps)
+            return
+        if type(value) is FunctionV:
+            value.attrs[name] = new
+            return
+        if type(value) is not Instance and type(value) is not ClassV:
+            return
+        if type(value) is Instance and type(value.cls) is ClassV:
+            setter = self.inherited(value.cls, name)
+            if type(setter) is Wrapped and setter.kind == "property":
+                self.note(self.place(), f"property setter {name}")
+        self.touch(value)
+        attrs = value.attrs
+        if weak:
+            attrs[name] = fuzzy((new, attrs.get(name, ABSENT)), False, deps, self.place())
+        else:
+            attrs[name] = taint(new, deps, self.place())
+        self.keep(value)
+        self.written[(id(value), name)] = self.place()
+
+    # -- classes
+
+    def define_class(self, index: int, frame: Frame) -> Value:
+        facts = frame.module.module.facts.classes[index]
+        cls: Value = ClassV(frame.module, facts, facts.name, frame)
+        for decorator in reversed(facts.decorators):
+            function = self.evaluate(decorator)
+            plain = single(function)
+            if type(plain) is External or type(plain) is Partial:
+                continue  # dataclass and the like are recognised by name, see `kind_of`
+            try:
+                made = self.call(function, [cls], {})
+            except (Raised, Unsupported):
+                continue
+            if type(single(made)) is ClassV:
+                cls = single(made)
+        return cls
+
+    def bases(self, cls: ClassV) -> list[Value]:
+        """Base classes as values."""
+        if cls.base_values is None:
+            cls.base_values = []
+            if cls.facts is not None and cls.frame is not None:
+                frame = cls.frame
+
+                def work() -> None:
+                    self.frames.append(frame)
+                    try:
+                        for expression in cls.facts.bases if cls.facts else ():
+                            base = single(self.evaluate(expression))
+                            if type(base) is Generic:
+                                base = base.origin
+                            if type(base) in (ClassV, External):
+                                assert cls.base_values is not None
+                                cls.base_values.append(base)
+                    finally:
+                        self.frames.pop()
+
+                self.isolated(work)
+        return cls.base_values
+
+    def ancestry(self, cls: Value) -> list[Value]:
+        """The class and its bases in the order of attribute lookup."""
+        if type(cls) is not ClassV:
+            return [cls]
+        if cls.mro is None:
+            cls.mro = [cls]
+            lines = [self.ancestry(base) for base in self.bases(cls)]
+            cls.mro = [cls, *_linearize([*lines, self.bases(cls)])]
+        return cls.mro
+
+    def kind_of(self, cls: ClassV) -> str:
+        """`record`, `enum` or `plain`."""
+        if cls.kind is None:
+            cls.kind = "plain"
+            paths = {item.path for item in self.ancestry(cls) if type(item) is External}
+            if paths & _ENUMS:
+                cls.kind = "enum"
+            elif paths & _RECORDS or any(self._is_dataclass(c) for c in self.ancestry(cls) if type(c) is ClassV):
+                cls.kind = "record"
+        return cls.kind
+
+    def _is_dataclass(self, cls: ClassV) -> bool:
+        if cls.facts is None:
+            return cls.fields is not None
+        for decorator in cls.facts.decorators:
+            while decorator[0] == "c":
+                decorator = decorator[1]
+            name = decorator[2] if decorator[0] == "a" else decorator[1] if decorator[0] == "n" else ""
+            if name == "dataclass":
+                return True
+        return False
+
+    def class_attribute(self, cls: ClassV, name: str) -> Value:
+        if name in cls.attrs:
+            return self.force(cls.attrs, name)
+        if cls.statements is None:
+            cls.statements = self._index(cls)
+        found = cls.statements.get(name)
+        if not found:
+            return ABSENT
+        cls.attrs[name] = unknown(["circular"])
+        self.isolated(lambda: self._run_class_statements(cls, name, found))
+        value = cls.attrs.get(name, ABSENT)
+        if type(value) is Instance and type(value.cls) is ClassV:
+            hook = self.inherited(value.cls, "__set_name__")
+            if hook is not ABSENT:
+                # A module may forbid later naming once its classes are made; this class is made late, on demand.
+                self.asserting = False
+                try:
+                    self.isolated(lambda: self.call(Bound(hook, value), [cls, name], {}))
+                finally:
+                    self.asserting = True
+        return value
+
+    def _run_class_statements(self, cls: ClassV, name: str, statements: Sequence[f.Statement]) -> None:
+        frame = Frame(cls.module, cls.frame if cls.frame is not cls.module.frame else None, cls.qualname)
+        frame.body_of = cls
+        self.frames.append(frame)
+        try:
+            self.execute(statements)
+        except (Raised, Unsupported, RecursionError):
+            cls.attrs[name] = unknown([f"name:{cls.name}.{name}"], self.place())
+        finally:
+            self.frames.pop()
+
+    def _index(self, cls: ClassV) -> dict[str, list[f.Statement]]:
+        index: dict[str, list[f.Statement]] = {}
+        if cls.facts is None:
+            return index
+        facts = cls.module.module.facts
+        for statement in cls.facts.body:
+            if statement[0] == "def":
+                names = [facts.functions[statement[2]].name]
+            elif statement[0] == "class":
+                names = [facts.classes[statement[2]].name]
+            elif statement[0] == ":" and statement[4] is None:
+                continue
+            else:
+                names = bound_names(statement)
+            for name in names:
+                index.setdefault(name, []).append(statement)
+        return index
+
+    def inherited(self, cls: ClassV, name: str) -> Value:
+        """An attribute of a class or of its bases inside the checkout."""
+        for item in self.ancestry(cls):
+            if type(item) is ClassV:
+                found = self.class_attribute(item, name)
+                if found is not ABSENT:
+                    return found
+        return ABSENT
+
+    def class_names(self, cls: ClassV) -> DictV:
+        """`vars(cls)`."""
+        if cls.statements is None:
+            cls.statements = self._index(cls)
+        names = dict.fromkeys([*cls.statements, *cls.attrs])
+        return DictV({name: self.class_attribute(cls, name) for name in names})
+
+    def members(self, cls: ClassV) -> dict[str, Value]:
+        """Members of an enumeration, in order."""
+        if cls.members is None:
+            cls.members = {}
+            for item in reversed(self.ancestry(cls)):
+                if type(item) is ClassV and item.facts is not None:
+                    self.isolated(lambda owner=item: self._fill_members(cls, owner))  # type: ignore[misc]
+        return cls.members
+
+    def _fill_members(self, cls: ClassV, owner: ClassV) -> None:
+        assert cls.members is not None and owner.facts is not None
+        mixed = any(type(c) is External and c.path in _MIXED_ENUMS for c in self.ancestry(cls))
+        text = any(type(c) is External and c.path in ("enum.StrEnum", "builtins.str") for c in self.ancestry(cls))
+        last = 0
+        frame = Frame(owner.module, owner.frame if owner.frame is not owner.module.frame else None, owner.qualname)
+        frame.body_of = owner
+        self.frames.append(frame)
+        try:
+            for statement in owner.facts.body:
+                if statement[0] != "=" or statement[2][0][0] != "n" or statement[2][0][1].startswith("__"):
+                    continue
+                name = statement[2][0][1]
+                expression = statement[3]
+                if expression[0] == "c" and expression[1][-1 if expression[1][0] == "n" else 2] == "auto":
+                    value: Value = name.lower() if text else last + 1
+                else:
+                    value = self.evaluate(expression)
+                plain = single(value)
+                last = plain if type(plain) is int else last
+                member = next((m for m in cls.members.values() if operators.to_python_or(m.payload, m) == plain), None)
+                if member is None:
+                    member = Instance(cls, {"_name_": name, "name": name, "_value_": value, "value": value})
+                    member.attrs["_mixed_"] = mixed
+                    member.payload = plain
+                cls.members[name] = member
+                owner.attrs[name] = value
+        finally:
+            self.frames.pop()
+
+    def annotations(self, cls: ClassV) -> DictV:
+        """`__annotations__` of a class's own body, each evaluated when it is read."""
+        names: dict[str, Value] = {}
+        if cls.facts is not None:
+            for statement in cls.facts.body:
+                if statement[0] == ":" and statement[2][0] == "n":
+                    names[statement[2][1]] = self.annotation(cls, statement[3])
+        return DictV(names)
+
+    def annotation(self, cls: ClassV, expression: f.Expression) -> Value:
+        """The type that an annotation of a class body names."""
+        frame = Frame(cls.module, cls.frame if cls.frame is not cls.module.frame else None, cls.qualname)
+        frame.body_of = cls
+        self.frames.append(frame)
+        try:
+            return self.evaluate(expression)
+        except (Raised, Unsupported):
+            return unknown(["annotation"])
+        finally:
+            self.frames.pop()
+
+    def record_fields(self, cls: ClassV) -> list[Any]:
+        """Fields of a record class, inherited ones first."""
+        from sgl_graph.analyzer.static.config.records import fields_of
+
+        return fields_of(self, cls)
+
+    # -- objects under operators
+
+    def call_method(self, instance: Instance, name: str, arguments: list[Value]) -> Value:
+        if type(instance.cls) is not ClassV:
+            return ABSENT
+        found = self.inherited(instance.cls, name)
+        return ABSENT if found is ABSENT else self.call(Bound(found, instance), arguments, {})
+
+    def truth_of_object(self, value: Instance) -> tuple[bool | None, Deps]:
+        """Truth of an object: `__bool__`, `__len__`, the payload of a mixed enum member, else true."""
+        if type(value.cls) is not ClassV:
+            return (True, NO_DEPS) if value.opaque is None else (True, NO_DEPS)
+        if self.kind_of(value.cls) == "enum":
+            mixed = operators.is_mixed(value)
+            return (bool(value.payload) if mixed and isinstance(value.payload, (int, str)) else True), NO_DEPS
+        for name in ("__bool__", "__len__"):
+            result = self.call_method(value, name, [])
+            if result is not ABSENT:
+                return operators.truth(self, result)
+        if type(value.payload) in (DictV, ListV):
+            return operators.truth(self, value.payload)
+        return True, NO_DEPS
+
+    def equal_objects(self, a: Value, b: Value) -> tuple[bool | None, Deps]:
+        """Equality where one side is an object."""
+        left, right = _plain_member(a), _plain_member(b)
+        if left is not a or right is not b:
+            if type(left) is not Instance and type(right) is not Instance:
+                return operators.equal(self, left, right)
+            return False, NO_DEPS
+        if type(a) is Instance and type(b) is Instance and a.cls is b.cls and type(a.cls) is ClassV:
+            if self.kind_of(a.cls) == "enum":
+                return a is b, NO_DEPS
+            if self.kind_of(a.cls) == "record":
+                return self._equal_records(a, b)
+        for this, other in ((a, b), (b, a)):
+            if type(this) is Instance and type(this.cls) is ClassV:
+                result = self.call_method(this, "__eq__", [other])
+                if result is not ABSENT and result != External("builtins.NotImplemented"):
+                    return operators.truth(self, result)
+            elif type(this) is Instance:
+                return None, this.opaque or NO_DEPS
+        return False, NO_DEPS
+
+    def _equal_records(self, a: Instance, b: Instance) -> tuple[bool | None, Deps]:
+        result: bool | None = True
+        deps = NO_DEPS
+        for name in dict.fromkeys([*a.attrs, *b.attrs]):
+            verdict, more = operators.compare(self, "==", a.attrs.get(name, ABSENT), b.attrs.get(name, ABSENT))
+            deps |= more
+            if verdict is False:
+                return False, deps
+            if verdict is None:
+                result = None
+        return result, deps
+
+    def binary_objects(self, op: str, a: Value, b: Value) -> Value:
+        """A binary operator where one side is an object; ABSENT when it defines none."""
+        left, right = _plain_member(a), _plain_member(b)
+        if (left is not a or right is not b) and type(left) is not Instance and type(right) is not Instance:
+            return operators.binary(self, op, left, right)
+        name = {"+": "add", "-": "sub", "*": "mul", "//": "floordiv", "|": "or", "&": "and"}.get(op)
+        if name is not None and type(a) is Instance:
+            return self.call_method(a, f"__{name}__", [b])
+        return ABSENT
+
+    def contains_object(self, container: Instance, item: Value) -> tuple[bool | None, Deps]:
+        """`item in container` for an object."""
+        result = self.call_method(container, "__contains__", [item])
+        if result is not ABSENT:
+            return operators.truth(self, result)
+        if type(container.payload) in (DictV, ListV):
+            return operators.contains(self, container.payload, item)
+        return None, container.opaque or NO_DEPS
+
+    def subscript_object(self, value: Instance, index: Value) -> Value:
+        """`value[index]` for an object."""
+        result = self.call_method(value, "__getitem__", [index])
+        if result is not ABSENT:
+            return result
+        if type(value.payload) in (DictV, ListV):
+            return operators.subscript(self, value.payload, index)
+        if type(value.cls) is ClassV and self.kind_of(value.cls) == "record":
+            names = [field.name for field in self.record_fields(value.cls)]
+            plain = single(index)
+            if type(plain) is int and -len(names) <= plain < len(names):
+                return value.attrs.get(names[plain], unknown())
+        return unknown(value.opaque or ["class"], self.place())
+
+    def subscript_type(self, value: Value, index: Value) -> Value:
+        """`List[int]`, `Enum["NAME"]`, `os.environ["NAME"]`."""
+        if type(value) is ClassV and self.kind_of(value) == "enum":
+            name = single(index)
+            found = self.members(value).get(name, ABSENT) if isinstance(name, str) else ABSENT
+            if found is ABSENT and name is not ABSENT:
+                raise self.fail("KeyError", str(name))
+            return unknown(deps_of(index)) if found is ABSENT else found
+        if type(value) is External and value.path.split(".")[0] not in ("typing", "typing_extensions", "builtins", "collections"):
+            return unknown([f"package:{value.path.split('.')[0]}"], self.place())
+        return Generic(value, index if type(index) is tuple else (index,))
+
+    def iterate_object(self, value: Value) -> list[Value] | None:
+        if type(value) is ClassV and self.kind_of(value) == "enum":
+            seen: list[Value] = []
+            for member in self.members(value).values():
+                if not any(member is other for other in seen):
+                    seen.append(member)
+            return seen
+        if type(value) is Instance:
+            if type(value.payload) in (DictV, ListV):
+                return self.runs(value.payload)
+            if type(value.cls) is ClassV:
+                result = self.call_method(value, "__iter__", [])
+                if result is not ABSENT:
+                    return self.runs(result)
+                if any(c == External("typing.NamedTuple") for c in self.ancestry(value.cls)):
+                    return [value.attrs.get(field.name, unknown()) for field in self.record_fields(value.cls)]
+        return None
+
+    def is_instance(self, value: Value, kind: Value) -> Value:
+        def work(item: Value, cls: Value) -> Value:
+            verdict = self._is_instance(item, cls)
+            return unknown(deps_of(value) | deps_of(kind), self.place()) if verdict is None else verdict
+
+        return operators.lift(self, work, value, kind)
+
+    def _is_instance(self, value: Value, kind: Value) -> bool | None:
+        if type(kind) is tuple:
+            found = [self._is_instance(value, single(item)) for item in kind]
+            return True if True in found else None if None in found else False
+        if type(kind) is Generic:
+            if kind.origin == External("types.UnionType"):
+                return self._is_instance(value, kind.arguments)
+            return self._is_instance(value, kind.origin)
+        if kind is None:
+            return value is None
+        if type(kind) is ClassV:
+            if type(value) is Instance:
+                return any(item is kind for item in self.ancestry(value.cls)) or (
+                    None if type(value.cls) is External and value.opaque is not None else False
+                )
+            return False
+        if type(kind) is not External:
+            return None
+        if kind.path == "builtins.object":
+            return True
+        if kind.path in _PYTHON_TYPES or kind.path in _ABSTRACT:
+            return self._is_python(value, kind)
+        if type(value) is Instance:
+            if any(item == kind for item in self.ancestry(value.cls)):
+                return True
+            foreign = any(type(item) is External and not self._closed(item) for item in self.ancestry(value.cls))
+            return None if foreign else False
+        if type(value) is External:
+            return None
+        return False
+
+    def _is_python(self, value: Value, kind: External) -> bool | None:
+        types: tuple[type, ...] = _PYTHON_TYPES.get(kind.path) or _ABSTRACT.get(kind.path, ())
+        if kind.path == "builtins.int" and type(value) is bool:
+            return True
+        if type(value) is External:
+            return True if kind.path == "builtins.type" and value.path.rsplit(".", 1)[-1][:1].isupper() else None
+        if type(value) is Instance:
+            if type(value.payload) in types or any(item == kind for item in self.ancestry(value.cls)):
+                return True
+            if isinstance(value.payload, types) and operators.is_mixed(value):
+                return True
+            return False
+        return type(value) in types
+
+
+def _plain_member(value: Value) -> Value:
+    if type(value) is Instance and operators.is_mixed(value) and isinstance(value.payload, (str, int)):
+        return value.payload
+    return value
+
+
+def _linearize(lines: list[list[Value]]) -> list[Value]:
+    """C3 order; what it cannot order is appended as it comes."""
+    result: list[Value] = []
+    pending = [list(line) for line in lines if line]
+    while pending:
+        for line in pending:
+            head = line[0]
+            if not any(head in rest[1:] for rest in pending):
+                break
+        else:
+            head = pending[0][0]
+        result.append(head)
+        pending = [[item for item in line if item is not head and item != head] for line in pending]
+        pending = [line for line in pending if line]
+    return result
+
+
+__all__ = ["Objects", "profile"]

@@ -1,0 +1,653 @@
+"""Execution of statements, flow-sensitive: known tests take one branch, unknown ones run both and join."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sgl_graph.analyzer.static import facts as f
+from sgl_graph.analyzer.static.config import operators
+from sgl_graph.analyzer.static.config.exceptions import matches
+from sgl_graph.analyzer.static.config.expressions import Expressions
+from sgl_graph.analyzer.static.config.journal import FELL_THROUGH, Level, Outcome, Raised, Signal
+from sgl_graph.analyzer.static.config.machine import Exhausted, Unsupported, bound_names
+from sgl_graph.analyzer.static.config.values import (
+    ABSENT,
+    NO_DEPS,
+    Alternatives,
+    ClassV,
+    Deps,
+    DictV,
+    External,
+    Fuzzy,
+    Instance,
+    ListV,
+    SetV,
+    Value,
+    deps_of,
+    fuzzy,
+    options_of,
+    single,
+    taint,
+    unknown,
+)
+
+_MAX_ITERATIONS = 5000
+_LEAVING = ("return", "break", "continue")
+
+
+class Statements(Expressions):
+    """The part of the evaluator that runs statements."""
+
+    def execute(self, body: Sequence[f.Statement]) -> Signal:
+        for statement in body:
+            self.steps += 1
+            if self.steps > self.limit:
+                raise Exhausted("step limit")
+            self.line = statement[1]
+            try:
+                signal = _EXECUTE[statement[0]](self, statement)
+            except Exhausted:
+                raise
+            except Unsupported as reason:
+                self._give_up(statement, str(reason))
+                continue
+            except Raised as raised:
+                # An error that the model of Python, not the program, meets outside every handler is no evidence.
+                if raised.explicit or self.try_depth:
+                    raise
+                self._give_up(statement, str(raised.value.attrs.get("args", "")))
+                continue
+            if signal is not FELL_THROUGH and signal[0]:
+                return signal
+        return FELL_THROUGH
+
+    def _give_up(self, statement: f.Statement, reason: str) -> None:
+        """Forget what a statement that cannot be evaluated may write."""
+        place = self.place()
+        self.note(place, reason)
+        forgotten = unknown([f"source:{place.file}:{statement[1]}"], place)
+        targets = statement[2] if statement[0] == "=" else [statement[2]] if statement[0] in ("+=", ":") else []
+        for target in targets:
+            try:
+                self.assign(target, forgotten)
+            except (Raised, Unsupported):
+                continue
+        if statement[0] in ("for", "while", "with", "if", "try"):
+            for name in bound_names(statement):
+                self.store(name, forgotten)
+            self.havoc_body([statement])
+
+    def note(self, place: object, reason: str) -> None:
+        """Record that a statement could not be evaluated."""
+
+    def havoc_body(self, body: Sequence[f.Statement]) -> None:
+        """Make unknown what statements may write beyond local names."""
+        raise NotImplementedError
+
+    # -- simple statements
+
+    def _assign(self, statement: f.Statement) -> Signal:
+        value = self.evaluate(statement[3])
+        for target in statement[2]:
+            self.assign(target, value)
+        return FELL_THROUGH
+
+    def _annotated(self, statement: f.Statement) -> Signal:
+        if statement[4] is not None:
+            self.assign(statement[2], self.evaluate(statement[4]))
+        return FELL_THROUGH
+
+    def _augmented(self, statement: f.Statement) -> Signal:
+        target = statement[2]
+        before = self.evaluate(target)
+        operand = self.evaluate(statement[4])
+        plain = single(before)
+        if statement[3] == "+" and type(plain) is ListV:
+            items = self.elements(operand)
+            self.touch(plain)
+            if items is None:
+                plain.items, plain.opaque = [], deps_of(operand)
+            else:
+                plain.items += [taint(item, self.control) for item in items] if self.control else items
+            return FELL_THROUGH
+        if statement[3] == "|" and type(plain) in (SetV, DictV):
+            self.call(self.get(plain, "update"), [operand], {})
+            return FELL_THROUGH
+        self.assign(target, operators.binary(self, statement[3], before, operand))
+        return FELL_THROUGH
+
+    def assign(self, target: f.Expression, value: Value) -> None:
+        kind = target[0]
+        if kind == "n":
+            self.store(target[1], value)
+        elif kind == "a":
+            self.set(self.evaluate(target[1]), target[2], value)
+        elif kind in ("t", "L"):
+            self._unpack(target[1], value)
+        elif kind == "s":
+            container = self.evaluate(target[1])
+            indexes = [self.evaluate(item) for item in target[2]]
+            self.set_item(container, indexes[0] if len(indexes) == 1 else tuple(indexes), value)
+        elif kind == "*":
+            self.assign(target[1], value)
+
+    def set_item(self, container: Value, index: Value, value: Value) -> None:
+        """`container[index] = value`."""
+        options, open_ = options_of(container)
+        weak = open_ or len(options) > 1
+        for option in options:
+            if type(option) is Instance:
+                self.call_method(option, "__setitem__", [index, value])
+                continue
+            new = value
+            if weak and type(option) is DictV:
+                before = option.items.get(operators.hashable(index), ABSENT)
+                new = fuzzy((value, before), False, deps_of(container))
+            operators.store_item(self, option, index, new)
+
+    def call_method(self, instance: Instance, name: str, arguments: list[Value]) -> Value:
+        """Call a method that the object's class defines; ABSENT when it defines none."""
+        raise NotImplementedError
+
+    def _unpack(self, targets: list[f.Expression], value: Value) -> None:
+        options, open_ = options_of(value)
+        star = next((i for i, target in enumerate(targets) if target[0] == "*"), None)
+        rows = []
+        for option in options:
+            items = self.elements(option)
+            if items is None or (star is None and len(items) != len(targets)) or len(items) < len(targets) - 1:
+                open_ = True
+                continue
+            if star is not None:
+                after = len(targets) - star - 1
+                middle = ListV(items[star : len(items) - after])
+                items = [*items[:star], middle, *items[len(items) - after :]]
+            rows.append(items)
+        deps = deps_of(value)
+        for position, target in enumerate(targets):
+            if len(rows) == 1 and not open_:
+                self.assign(target, taint(rows[0][position], deps))
+            else:
+                self.assign(target, fuzzy([row[position] for row in rows], open_, deps, self.place()))
+
+    def _expression(self, statement: f.Statement) -> Signal:
+        self.evaluate(statement[2])
+        return FELL_THROUGH
+
+    def _return(self, statement: f.Statement) -> Signal:
+        value = self.evaluate(statement[2]) if statement[2] is not None else None
+        if self.control:
+            value = taint(value, self.control, self.place())
+        return "return", value
+
+    def _raise(self, statement: f.Statement) -> Signal:
+        if statement[2] is None:
+            current = self.handled()
+            if current is None:
+                raise self.fail("RuntimeError", "no active exception to reraise")
+            raise current
+        value = self.evaluate(statement[2])
+        plain = single(value)
+        if type(plain) is ClassV or type(plain) is External:
+            plain = single(self.call(plain, [], {}))
+        if type(plain) is not Instance:
+            plain = Instance(External("builtins.Exception"))
+        place = self.place()
+        if self._assumed(self.control) and not self.try_depth:
+            self.doubtful.append((place, self.control))
+            return FELL_THROUGH
+        raise Raised(plain, place, explicit=True)
+
+    def _assumed(self, deps: Deps) -> bool:
+        """Whether something rests on what is only assumed about the machine's software."""
+        return any(dep.startswith("package:") for dep in deps)
+
+    def handled(self) -> Raised | None:
+        """The exception that the innermost running handler handles."""
+        return self.handling[-1] if self.handling else None
+
+    def _assert(self, statement: f.Statement) -> Signal:
+        if not self.asserting:
+            return FELL_THROUGH
+        truth, deps = self.test(statement[2])
+        if truth is False:
+            place = self.place()
+            if self._assumed(self.control | deps) and not self.try_depth:
+                self.doubtful.append((place, self.control | deps))
+                return FELL_THROUGH
+            message = self.evaluate(statement[3]) if statement[3] is not None else ""
+            error = Instance(External("builtins.AssertionError"), {"args": (message,)})
+            raise Raised(error, place, explicit=True)
+        return FELL_THROUGH
+
+    def _delete(self, statement: f.Statement) -> Signal:
+        for target in statement[2]:
+            if target[0] == "s":
+                container = single(self.evaluate(target[1]))
+                if type(container) is DictV:
+                    self.touch(container)
+                    container.items.pop(operators.hashable(self.evaluate(target[2][0])), None)
+            elif target[0] == "n":
+                frame = self.frames[-1]
+                self.touch(frame)
+                frame.names.pop(target[1], None)
+            elif target[0] == "a":
+                owner = single(self.evaluate(target[1]))
+                if type(owner) is Instance:
+                    self.touch(owner)
+                    owner.attrs.pop(target[2], None)
+        return FELL_THROUGH
+
+    def _scope(self, statement: f.Statement) -> Signal:
+        for name in statement[2]:
+            self.frames[-1].scopes[name] = statement[0]
+        return FELL_THROUGH
+
+    def _leave(self, statement: f.Statement) -> Signal:
+        return statement[0], None
+
+    def _import(self, statement: f.Statement) -> Signal:
+        for dotted, renamed in statement[2]:
+            if not dotted.startswith("sglang") and self.try_depth:
+                self._import_external(dotted)
+            module = self.import_module(dotted)
+            if renamed is None and "." in dotted:
+                self.store(dotted.split(".")[0], self.import_module(dotted.split(".")[0]))
+            else:
+                self.store(renamed or dotted, module)
+        return FELL_THROUGH
+
+    def _import_external(self, dotted: str) -> None:
+        """Importing a package that may not be installed raises where it is not."""
+        installed, deps = self.facts.installed(dotted.split(".")[0])
+        if installed is False:
+            raise Raised(Instance(External("builtins.ModuleNotFoundError")), self.place(), explicit=True)
+        if installed is None:
+            error = Raised(Instance(External("builtins.ImportError")), self.place(), explicit=True)
+            self.levels.append(Level(pending=[Outcome("raise", error, {})]))
+
+    def _from(self, statement: f.Statement) -> Signal:
+        source = self.frames[-1].module.module.absolute(statement[2], statement[3])
+        module = self.module(source)
+        if module is None and self.try_depth and not self.project.is_package(source):
+            self._import_external(source)
+        if statement[4] == "*":
+            if module is not None:
+                self.frames[-1].module.stars.append(module)
+            return FELL_THROUGH
+        for name, renamed in statement[4]:
+            self.store(renamed or name, self.imported(source, name))
+        return FELL_THROUGH
+
+    def _define(self, statement: f.Statement) -> Signal:
+        frame = self.frames[-1]
+        facts = frame.module.module.facts
+        if statement[0] == "def":
+            owner = frame.body_of
+            self.store(facts.functions[statement[2]].name, self.define_function(statement[2], frame, owner))
+        else:
+            self.store(facts.classes[statement[2]].name, self.define_class(statement[2], frame))
+        return FELL_THROUGH
+
+    # -- compound statements
+
+    def _if(self, statement: f.Statement) -> Signal:
+        truth, deps = self.test(statement[2])
+        if truth is None:
+            return self.fork([lambda: self.execute(statement[3]), lambda: self.execute(statement[4])], deps)
+        body = statement[3] if truth else statement[4]
+        if not deps:
+            return self.execute(body)
+        held = self.control
+        self.control = held | deps
+        try:
+            signal = self.execute(body)
+        finally:
+            # What follows a branch that may have left rests on the test as well, until the function returns.
+            if _leaves(statement[3]) or _leaves(statement[4]):
+                self.control = held | deps
+            else:
+                self.control = held
+        return signal
+
+    def _for(self, statement: f.Statement) -> Signal:
+        source = self.evaluate(statement[3])
+        items = self.runs(source)
+        depth = len(self.levels)
+        if items is None or len(items) > _MAX_ITERATIONS:
+            return self._for_unknown(statement, deps_of(source))
+        deps = deps_of(source)
+        held = self.control
+        self.control = held | deps
+        try:
+            found = self._search(statement, items)
+            if found is not None:
+                return found
+            signal = self._run_items(statement, items)
+            if not signal[0]:
+                signal = self.execute(statement[5])
+        finally:
+            self.control = held
+        return self.settle(depth, signal, ("", "break"))
+
+    def _run_items(self, statement: f.Statement, items: Sequence[Value]) -> Signal:
+        for item in items:
+            depth = len(self.levels)
+            if type(item) is Alternatives:
+
+                def branch(run: tuple[Value, ...]) -> Callable[[], Signal]:
+                    return lambda: self._run_items(statement, run)
+
+                signal = self.fork([branch(run) for run in item.runs], item.deps)
+            elif type(item) is Fuzzy and ABSENT in item.options:
+                present = fuzzy([o for o in item.options if o is not ABSENT], item.open, item.deps)
+
+                def one(value: Value = present) -> Signal:
+                    self.assign(statement[2], value)
+                    return self.execute(statement[4])
+
+                signal = self.fork([one, lambda: FELL_THROUGH], item.deps)
+                signal = self.settle(depth, signal, ("", "continue"))
+            else:
+                self.line = statement[1]
+                self.assign(statement[2], item)
+                signal = self.execute(statement[4])
+                if signal[0] or len(self.levels) > depth:
+                    signal = self.settle(depth, signal, ("", "continue"))
+            if signal[0]:
+                return signal
+        return FELL_THROUGH
+
+    def _search(self, statement: f.Statement, items: Sequence[Value]) -> Signal | None:
+        """`for ..., table in items: if key in table: return table[key]`, the loop that finds the last declaration.
+
+        The loop is common in resolution code and runs for every read of a field; done here it costs one pass.
+        """
+        shape = _search_shape(statement)
+        if shape is None:
+            return None
+        position, key_expression = shape
+        key = self.evaluate(key_expression)
+        if type(key) is not str:
+            return None
+        found: list[Value] = []
+        deps = NO_DEPS
+        certain = _search_items(items, position, key, found)
+        if certain is None:
+            return None
+        if not found:
+            return None if not certain else FELL_THROUGH
+        value = found[0] if len(found) == 1 and certain else fuzzy(found, False, deps)
+        value = taint(value, self.control, self.place()) if self.control else value
+        if certain:
+            return "return", value
+        return self.fork([lambda: ("return", value), lambda: FELL_THROUGH], deps_of(value))
+
+    def _for_unknown(self, statement: f.Statement, deps: Deps) -> Signal:
+        """A loop over unknown elements: what one round with an unknown element writes may or may not have happened."""
+        depth = len(self.levels)
+
+        def round_() -> Signal:
+            self.assign(statement[2], unknown(deps, self.place()))
+            inner = len(self.levels)
+            return self.settle(inner, self.execute(statement[4]), ("", "continue"))
+
+        signal = FELL_THROUGH
+        for _ in range(2):
+            signal = self.fork([round_, lambda: FELL_THROUGH], deps)
+            if signal[0]:
+                break
+        if not signal[0]:
+            signal = self.execute(statement[5])
+        return self.settle(depth, signal, ("", "break"))
+
+    def _while(self, statement: f.Statement) -> Signal:
+        depth = len(self.levels)
+        held = self.control
+        signal = FELL_THROUGH
+        for _ in range(_MAX_ITERATIONS):
+            truth, deps = self.test(statement[2])
+            if truth is False:
+                break
+            if truth is None:
+                signal = self._for_unknown(["for", statement[1], ["x"], ["x"], statement[3], []], deps)
+                break
+            self.control |= deps
+            inner = len(self.levels)
+            signal = self.settle(inner, self.execute(statement[3]), ("", "continue"))
+            if signal[0]:
+                break
+        else:
+            raise Unsupported("loop without end")
+        self.control = held
+        if not signal[0] and statement[4]:
+            signal = self.execute(statement[4])
+        return self.settle(depth, signal, ("", "break"))
+
+    def _with(self, statement: f.Statement) -> Signal:
+        suppressed = False
+        for expression, target in statement[2]:
+            manager = self.evaluate(expression)
+            entered, suppresses = self.enter(manager)
+            suppressed = suppressed or suppresses
+            if target is not None:
+                self.assign(target, entered)
+        if not suppressed:
+            return self.execute(statement[3])
+        return self._guarded(statement[3], [[None, None, [], statement[1]]], [], [])
+
+    def enter(self, manager: Value) -> tuple[Value, bool]:
+        """What a context manager gives, and whether it swallows exceptions."""
+        raise NotImplementedError
+
+    def _try(self, statement: f.Statement) -> Signal:
+        return self._guarded(statement[2], statement[3], statement[4], statement[5])
+
+    def _guarded(
+        self, body: list[f.Statement], handlers: list[Any], orelse: list[f.Statement], final: list[f.Statement]
+    ) -> Signal:
+        if handlers and all(_raises_again(handler) for handler in handlers):
+            handlers = []
+        depth = len(self.levels)
+        self.levels.append(Level())
+        held, frames = self.control, len(self.frames)
+        catching = 1 if handlers else 0
+        self.try_depth += catching
+        try:
+            kind, value = self.execute(body)
+            if not kind:
+                kind, value = self.execute(orelse)
+        except Raised as raised:
+            kind, value = "raise", raised
+        except BaseException:
+            self.abandon(depth)
+            raise
+        finally:
+            self.try_depth -= catching
+            del self.frames[frames:]
+            self.control = held
+        difference, pending = self.take(depth)
+        outcomes: list[Outcome] = []
+        for outcome in [Outcome(kind, value, difference), *pending]:
+            if outcome.kind == "raise" and handlers:
+                outcomes += self._handle(outcome, handlers)
+            else:
+                outcomes.append(outcome)
+        kind, value = self.merge(outcomes, NO_DEPS) if len(outcomes) > 1 else self._single(outcomes[0], final)
+        if final:
+            signal = self.execute(final)
+            if signal[0]:
+                return signal
+        return kind, value
+
+    def _single(self, outcome: Outcome, final: list[f.Statement]) -> Signal:
+        """Go on with the only outcome; `finally` runs before an exception goes on."""
+        for item, state in outcome.difference.values():
+            self.touch(item)
+            item.restore(state)
+        if outcome.kind == "raise":
+            if final:
+                self.execute(final)
+            raise outcome.value
+        return outcome.kind, outcome.value
+
+    def _handle(self, outcome: Outcome, handlers: list[Any]) -> list[Outcome]:
+        """Run the handler that takes an exception, from the state at which it was raised."""
+        depth = len(self.levels)
+        self.levels.append(Level())
+        for item, state in outcome.difference.values():
+            self.touch(item)
+            item.restore(state)
+        raised: Raised = outcome.value
+        kind, value = "raise", outcome.value
+        frames = len(self.frames)
+        try:
+            for type_, name, body, line in handlers:
+                verdict = True if type_ is None else matches(self, raised.value, self.evaluate(type_))
+                if verdict is False:
+                    continue
+                self.line = line
+                if name:
+                    self.store(name, raised.value)
+                self.handling.append(raised)
+                try:
+                    kind, value = self.execute(body)
+                finally:
+                    self.handling.pop()
+                break
+        except Raised as again:
+            kind, value = "raise", again
+        except BaseException:
+            self.abandon(depth)
+            raise
+        finally:
+            del self.frames[frames:]
+        difference, pending = self.take(depth)
+        return [Outcome(kind, value, difference), *pending]
+
+    def _match(self, statement: f.Statement) -> Signal:
+        subject = self.evaluate(statement[2])
+        return self._match_cases(subject, statement[3], 0)
+
+    def _match_cases(self, subject: Value, cases: list[Any], position: int) -> Signal:
+        if position == len(cases):
+            return FELL_THROUGH
+        pattern, guard, body = cases[position]
+        verdict, deps = self._pattern(subject, pattern)
+        if guard is not None and verdict is not False:
+            second, more = self.test(guard)
+            deps |= more
+            verdict = second if verdict or second is False else None
+        if verdict is False:
+            return self._match_cases(subject, cases, position + 1)
+        if verdict is None:
+            return self.fork(
+                [lambda: self.execute(body), lambda: self._match_cases(subject, cases, position + 1)], deps
+            )
+        return self.execute(body)
+
+    def _pattern(self, subject: Value, pattern: f.Expression) -> tuple[bool | None, Deps]:
+        kind = pattern[0]
+        if kind == "any":
+            return True, NO_DEPS
+        if kind == "x":
+            return None, deps_of(subject)
+        if kind == "or":
+            found = [self._pattern(subject, item) for item in pattern[1]]
+            deps: Deps = frozenset().union(*(item[1] for item in found))
+            verdicts = [item[0] for item in found]
+            return (True if True in verdicts else None if None in verdicts else False), deps
+        if kind == "isinstance":
+            return operators.simple_truth(self.is_instance(subject, self.evaluate(pattern[1])))
+        return operators.compare(self, "==", subject, self.evaluate(pattern))
+
+    def is_instance(self, value: Value, kind: Value) -> Value:
+        """`isinstance(value, kind)`."""
+        raise NotImplementedError
+
+
+def _leaves(body: Sequence[f.Statement]) -> bool:
+    return bool(body) and body[-1][0] in _LEAVING
+
+
+def _raises_again(handler: list[Any]) -> bool:
+    """Whether a handler only adds to an exception that goes on: it catches nothing."""
+    body = handler[2]
+    return bool(body) and body[-1][0] == "raise"
+
+
+def _search_shape(statement: f.Statement) -> tuple[int | None, f.Expression] | None:
+    target, body = statement[2], statement[4]
+    if len(body) != 1 or body[0][0] != "if" or body[0][4] or len(body[0][3]) != 1 or statement[5]:
+        return None
+    inner = body[0][3][0]
+    test = body[0][2]
+    if inner[0] != "return" or inner[2] is None or inner[2][0] != "s" or test[0] != "cmp" or len(test[2]) != 1:
+        return None
+    operator, table = test[2][0]
+    if operator != "in" or table[0] != "n" or test[1][0] != "n":
+        return None
+    if inner[2][1] != ["n", table[1]] or inner[2][2] != [test[1]]:
+        return None
+    if target[0] == "n" and target[1] == table[1]:
+        return None, test[1]
+    if target[0] == "t":
+        for position, item in enumerate(target[1]):
+            if item == ["n", table[1]]:
+                return position, test[1]
+    return None
+
+
+def _search_items(items: Sequence[Value], position: int | None, key: str, found: list[Value]) -> bool | None:
+    """Collect what the search may return; True when it certainly returned or certainly found nothing, None to give up."""
+    for item in items:
+        if type(item) is Alternatives:
+            ends = []
+            for run in item.runs:
+                before = len(found)
+                end = _search_items(run, position, key, found)
+                if end is None:
+                    return None
+                ends.append(end and len(found) > before)
+            if all(ends):
+                return True
+            continue
+        if position is not None:
+            if type(item) is Fuzzy:
+                if item.open or not all(type(o) is tuple for o in item.options):
+                    return None
+                table: Value = fuzzy([o[position] for o in item.options], False, item.deps)
+            elif type(item) is tuple:
+                table = item[position]
+            else:
+                return None
+        else:
+            table = item
+        options, open_ = options_of(table)
+        if open_ or not all(type(option) is DictV and option.opaque is None for option in options):
+            return None
+        hits = 0
+        for option in options:
+            value = option.items.get(key, ABSENT)
+            if value is ABSENT:
+                continue
+            if type(value) is Fuzzy and ABSENT in value.options:
+                rest = fuzzy([o for o in value.options if o is not ABSENT], value.open, value.deps, value.place)
+                found.append(taint(rest, deps_of(table)))
+                continue
+            found.append(taint(value, deps_of(table)))
+            hits += 1
+        if hits == len(options):
+            return True
+    return not found
+
+
+_EXECUTE: dict[str, Callable[[Any, f.Statement], Signal]] = {
+    "=": Statements._assign, "+=": Statements._augmented, ":": Statements._annotated, "e": Statements._expression,
+    "if": Statements._if, "for": Statements._for, "while": Statements._while, "with": Statements._with,
+    "try": Statements._try, "return": Statements._return, "raise": Statements._raise, "assert": Statements._assert,
+    "del": Statements._delete, "global": Statements._scope, "nonlocal": Statements._scope, "break": Statements._leave,
+    "continue": Statements._leave, "import": Statements._import, "from": Statements._from, "def": Statements._define,
+    "class": Statements._define, "match": Statements._match,
+}  # fmt: skip

@@ -85,7 +85,8 @@ class Annotations:
         found: set[Value] = set()
         for value in values:
             if isinstance(value, ClassValue):
-                found.add(Instance.of(value, fuzzy=True))
+                # A member of an enumeration is one of those that its class lists.
+                found |= self._in.models.members(value) or {Instance.of(value, fuzzy=True)}
             elif isinstance(value, External) and self._in.keeps(value.path):
                 found.add(External.of(f"{value.path}()"))
         return frozenset(found)

@@ -77,6 +77,7 @@ class Calls:
         self._world = interpreter.world
         self._factories: dict[tuple[str, int], bool] = {}
         self._generated: dict[tuple[Activation, bool], Generated] = {}
+        self._partials: set[Container] = set()
 
     # -- call expressions
 
@@ -431,6 +432,17 @@ class Calls:
     ) -> Values:
         if value.kind not in ("partial", "partialmethod"):
             return ANYTHING
+        if value in self._partials:
+            return NOTHING  # a partial of a partial of itself calls nothing that the outer one does not
+        self._partials.add(value)
+        try:
+            return self._call_partial(frame, value, arguments, record, site)
+        finally:
+            self._partials.discard(value)
+
+    def _call_partial(
+        self, frame: Frame, value: Container, arguments: Arguments, record: CallRecord, site: Hashable
+    ) -> Values:
         heap = self._world.heap
         count = value.length or 0
         stored = [heap.read(heap.cell(("partial", value, i))) for i in range(count)]
@@ -449,7 +461,9 @@ class Calls:
 
     # -- calls without a call expression
 
-    def call_simple(self, callees: Values, positional: list[Values], context: Hashable = None) -> Values:
+    def call_simple(
+        self, callees: Values, positional: list[Values], context: Hashable = None, known: Known = Known.DIRECT
+    ) -> Values:
         """A call that the language makes: property, descriptor, `__getattr__`, `__enter__` ..."""
         frame = self._in.frame
         if frame is None or not callees:
@@ -457,6 +471,8 @@ class Calls:
         found: set[Value] = set()
         for callee in callees:
             record = self._world.record_implicit(frame, callee, self._in.line)
+            if known is not Known.DIRECT:
+                record.known = known
             if isinstance(callee, Bound) and isinstance(callee.function, FunctionValue) and context is not None:
                 receiver = callee.receiver
                 activation = self._in.activation(callee.function, receiver, context)
@@ -467,6 +483,11 @@ class Calls:
                 continue
             found |= self.invoke(frame, callee, Arguments(positional), record, ("implicit", self._in.line, context))
         return frozenset(found)
+
+    def construct_raised(self, frame: Frame, values: Values) -> None:
+        """`raise Error`: a class that is raised is instantiated."""
+        classes = frozenset(v for v in values if isinstance(v, ClassValue))
+        self.call_simple(classes, [])
 
     def call_decorator(
         self, frame: Frame, expression: Expression, callees: Values, target: Values, line: int
@@ -547,7 +568,7 @@ def _how(callee: Expression, receivers: Values) -> Known:
     if callee[0] == "a":
         if any(isinstance(v, Instance) and v.fuzzy for v in receivers):
             return Known.OVERRIDE
-        if any(isinstance(v, (Instance, Super, Configured)) for v in receivers):
+        if any(isinstance(v, (Instance, Super, Configured, EnumMember)) for v in receivers):
             return Known.TYPE
     return Known.DIRECT
 
@@ -600,8 +621,10 @@ def _mentions(e: Expression, nested: set[str], parameters: set[str]) -> bool:
         return e[1] in nested or e[1] in parameters
     if kind == "c":
         return any(_mentions(item[-1] if item[0] in ("k", "*", "**") else item, nested, set()) for item in e[2])
-    if kind in ("i", "bo"):
+    if kind == "i":
         return _mentions(e[2], nested, parameters) or _mentions(e[3], nested, parameters)
+    if kind == "bo":
+        return _mentions(e[2], nested, set()) or _mentions(e[3], nested, set())
     if kind == "t":
         return any(_mentions(item, nested, parameters) for item in e[1])
     return False

@@ -13,6 +13,7 @@ from sgl_graph.analyzer.static.link.truth import compare, fold_binary, negate, t
 from sgl_graph.analyzer.static.link.values import (
     ANYTHING,
     FALSE,
+    JUST_NONE,
     NOTHING,
     TRUE,
     Builtin,
@@ -138,6 +139,11 @@ class Expressions:
 
     def _subscript(self, frame: Frame, e: Expression) -> Values:
         owner = self.eval(frame, e[1])
+        if len(e[2]) == 1 and e[2][0][0] == "sl":
+            parts = e[2][0][1:]
+            bounds = [self.eval(frame, part) if part is not None else JUST_NONE for part in parts]
+            self._in.line = e[3]
+            return self._in.models.slice(frame, e, owner, bounds)
         keys = self.index(frame, e[2])
         self._in.line = e[3]
         return self._in.models.load_item(frame, owner, keys)

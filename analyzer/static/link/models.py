@@ -96,7 +96,7 @@ class Models:
             elif isinstance(value, Generated):
                 found |= heap.read(value.activation.yields)
             elif isinstance(value, ClassValue) and "enum" in value.marks:
-                found |= self._members(value)
+                found |= self.members(value)
             elif isinstance(value, Instance):
                 found |= self._iterate_object(value)
             elif isinstance(value, (Unknown, Scanned)):
@@ -124,7 +124,8 @@ class Models:
             found |= self._in.calls.call_simple(getter, [ANYTHING]) if getter else ANYTHING
         return frozenset(found)
 
-    def _members(self, cls: ClassValue) -> Values:
+    def members(self, cls: ClassValue) -> Values:
+        """Members of an enumeration, nothing for any other class."""
         found: set[Value] = set()
         for base in cls.mro:
             if isinstance(base, ClassValue) and "enum" in base.marks:
@@ -244,7 +245,7 @@ class Models:
 
     def _missing(self, owner: Container) -> Values:
         """The value that a `defaultdict` makes for a missing key."""
-        return self._in.calls.call_simple(owner.factory, [], ("missing", owner.serial))
+        return self._in.calls.call_simple(owner.factory, [], ("missing", owner.serial), Known.REGISTRY)
 
     def _specialized(self, values: Values, key: Value) -> Values:
         """Classes of a scanned package under a known name."""
@@ -265,9 +266,9 @@ class Models:
         if "enum" in owner.marks:
             names = [k.value for k in keys if isinstance(k, Constant) and isinstance(k.value, str)]
             if names and len(names) == len(keys):
-                members = {m.name: m for m in self._members(owner) if isinstance(m, EnumMember)}
+                members = {m.name: m for m in self.members(owner) if isinstance(m, EnumMember)}
                 return frozenset(members[name] for name in names if name in members)
-            return self._members(owner)
+            return self.members(owner)
         return frozenset((owner,))
 
     def contains(self, left: Values, right: Values) -> Values:
@@ -350,13 +351,8 @@ class Models:
     ) -> Values:
         if not isinstance(receiver.value, str):
             return ANYTHING
-        if name in ("split", "rsplit", "splitlines"):
-            separators = [v.value for v in arguments.get(0, "sep") if isinstance(v, Constant)]
-            result = self._new("list", site, frame)
-            separator = separators[0] if separators and isinstance(separators[0], str) else None
-            for part in receiver.value.split(separator):
-                self._world.put(result, None, frozenset((Constant.of(part),)))
-            return frozenset((result,))
+        if name in ("split", "rsplit", "splitlines", "partition", "rpartition"):
+            return self._split(receiver, name, arguments, frame, site)
         if name not in _STRING_METHODS or arguments.keywords or arguments.star:
             return ANYTHING
         choices: list[list[str | int]] = [[]]
@@ -377,6 +373,60 @@ class Models:
                 found.add(Constant.of(getattr(receiver.value, name)(*choice), receiver.origin))
             except (TypeError, ValueError):
                 continue
+        return frozenset(found)
+
+    def _split(self, receiver: Constant, name: str, arguments: Arguments, frame: Frame, site: Hashable) -> Values:
+        """`"a.b".rsplit(".", 1)`: a list of fixed length for each way that the arguments may be."""
+        given = [*arguments.positional, *(arguments.keywords[k] for k in ("sep", "maxsplit") if k in arguments.keywords)]
+        choices: list[list[str | int]] = [[]]
+        for values in given:
+            constants = [v.value for v in values if isinstance(v, Constant) and isinstance(v.value, (str, int))]
+            choices = [[*head, item] for head in choices for item in constants]
+        found: set[Value] = set()
+        for choice in choices[:_MOST_TEXTS]:
+            try:
+                parts = getattr(receiver.value, name)(*choice)
+            except (TypeError, ValueError):
+                continue
+            result = self._new("list" if "split" in name else "tuple", (site, receiver.value, *choice), frame)
+            result.length = len(parts)
+            for position, part in enumerate(parts):
+                self._world.put(result, Constant.of(position), frozenset((Constant.of(part, receiver.origin),)))
+            found.add(result)
+        return frozenset(found) or ANYTHING
+
+    def slice(self, frame: Frame, e: Expression, owners: Values, bounds: list[Values]) -> Values:
+        """`owner[a:b:c]`: a sequence of the same elements."""
+        known: list[int | None] = []
+        for values in bounds:
+            constants = [v.value for v in values if isinstance(v, Constant)]
+            if len(constants) != 1 or len(values) != 1 or not isinstance(constants[0], (int, type(None))):
+                known = []
+                break
+            known.append(constants[0])
+        found: set[Value] = set()
+        for owner in owners:
+            if isinstance(owner, Constant) and isinstance(owner.value, str) and known and known[2] != 0:
+                found.add(Constant.of(owner.value[slice(*known)], owner.origin))
+            elif isinstance(owner, Container) and owner.kind in ("list", "tuple"):
+                part = self._new(owner.kind, (id(e), "slice", owner.serial), frame)
+                if owner.length is not None and known and known[2] != 0:
+                    positions = range(owner.length)[slice(*known)]
+                    part.length = len(positions)
+                    for place, position in enumerate(positions):
+                        self._world.put(part, Constant.of(place), self._world.element(owner, Constant.of(position)))
+                else:
+                    part.length = None
+                    self._world.put(part, None, self._world.all_elements(owner))
+                found.add(part)
+            elif isinstance(owner, Typed) and not owner.mapping:
+                found.add(owner)
+            elif isinstance(owner, Unknown):
+                found.add(owner)
+            elif isinstance(owner, Instance):
+                found |= self.load_item(frame, frozenset((owner,)), ANYTHING)
+            elif not (isinstance(owner, Constant) and owner.value is None):
+                found |= ANYTHING
         return frozenset(found)
 
     def _container_method(
@@ -954,7 +1004,7 @@ class Models:
     def enum_member(self, cls: ClassValue, arguments: Arguments) -> Values:
         """`Color(value)`: the member of that value."""
         wanted = arguments.get(0, "value")
-        members = [m for m in self._members(cls) if isinstance(m, EnumMember)]
+        members = [m for m in self.members(cls) if isinstance(m, EnumMember)]
         found: set[Value] = set()
         for value in wanted:
             if isinstance(value, EnumMember):

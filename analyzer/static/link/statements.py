@@ -98,18 +98,21 @@ class Statements:
             self.assign(frame, target[1], self._in.models.list_of(frame, target, values))
 
     def _unpack(self, frame: Frame, targets: list[Expression], values: Values) -> None:
-        starred = any(target[0] == "*" for target in targets)
+        """Item by item where the length is known; a starred target takes what is left between the others."""
+        star = next((position for position, target in enumerate(targets) if target[0] == "*"), None)
         for position, target in enumerate(targets):
-            if target[0] == "*":
-                self.assign(frame, target, self._in.models.iterate(values))
-                continue
             found: set[Value] = set()
             for value in values:
-                if isinstance(value, Container) and value.length is not None and not starred:
+                if not isinstance(value, Container) or value.length is None:
+                    found |= self._in.models.iterate(frozenset((value,)))
+                elif star is None:
                     if value.length == len(targets):
                         found |= self._in.world.element(value, Constant.of(position))
-                else:
-                    found |= self._in.models.iterate(frozenset((value,)))
+                elif value.length >= len(targets) - 1:
+                    surplus = value.length - len(targets)
+                    first = position if position <= star else position + surplus
+                    for place in range(first, first + (surplus + 1 if position == star else 1)):
+                        found |= self._in.world.element(value, Constant.of(place))
             self.assign(frame, target, frozenset(found))
 
     # -- simple statements
@@ -171,7 +174,9 @@ class Statements:
 
     def _raise(self, frame: Frame, s: Statement) -> bool:
         if s[2] is not None:
-            self._in.expressions.eval(frame, s[2])
+            values = self._in.expressions.eval(frame, s[2])
+            self._in.line = s[1]
+            self._in.calls.construct_raised(frame, values)
         return False
 
     def _assert(self, frame: Frame, s: Statement) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib.util
 import json
@@ -28,6 +29,7 @@ print(json.dumps({"python": platform.python_version(), **{k: v(*n) for k, n in n
 """
 
 
+@functools.cache
 def tool_digest() -> str:
     """sha256 over the tool's installed files, by package and relative name."""
     files: dict[str, str] = {}

@@ -1,0 +1,34 @@
+"""A quick sample of the damage run; the whole is a command (damage.py)."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+_SPEC = importlib.util.spec_from_file_location("archive_damage", Path(__file__).with_name("damage.py"))
+assert _SPEC is not None and _SPEC.loader is not None
+damage = importlib.util.module_from_spec(_SPEC)
+sys.modules["archive_damage"] = damage
+_SPEC.loader.exec_module(damage)
+
+
+@pytest.mark.timeout(120)
+def test_no_verdict_comes_out_better_for_damage() -> None:
+    counts = damage.run_many(1300, seed=1)
+    assert sum(counts.values()) == 1300
+    changed = {
+        kind: sum(n for (k, outcome), n in counts.items() if k == kind and outcome != "unchanged")
+        for kind in damage.KINDS
+    }
+    assert min(changed.values()) >= 50, changed
+
+
+def test_the_check_can_fail() -> None:
+    """A bent archive that still passed would be caught: the base itself, claimed to be touched, is."""
+    with pytest.raises(AssertionError, match="became PASS"):
+        base = damage.Base(Path("/nowhere"), "", {"lifetime": "FAIL", "numerical": "PASS", "coverage": "PASS"}, [])
+        case = damage.Case(Path("/nowhere"), base, [], damage.random.Random(0))
+        damage.check(case, {"lifetime": "PASS", "numerical": "PASS", "coverage": "PASS"}, "made up")

@@ -13,7 +13,7 @@ from sgl_graph.analyzer.errors import ArchiveCorrupt, ArchiveMissing, ConfigErro
 from sgl_graph.analyzer.reconcile.ledger import Evidence
 from sgl_graph.analyzer.reconcile.lifetime import lifetime_verdict
 from sgl_graph.analyzer.reconcile.mapview import MapView
-from sgl_graph.analyzer.reconcile.observation import Window, WorkerObservation, observe
+from sgl_graph.analyzer.reconcile.observation import Observer, Window, WorkerObservation, observe
 from sgl_graph.analyzer.records import plan as plan_record
 from sgl_graph.analyzer.records.archive import MAP, PLAN, RECEIPTS
 from sgl_graph.analyzer.records.ledger import LaunchOutcome
@@ -90,14 +90,17 @@ def read_evidence(root: Path, *, tool_digest: str, view: MapView | None = None) 
     windows = [Window(w.set, w.began, w.ended) for w in outcomes[watched].windows] if watched in outcomes else []
     if plan.mode == "program":
         windows = [Window("program", 0, (1 << 63) - 1)]
-    workers = [observe(receipts, windows) for receipts in files]
+    # One pass: long receipts are verified and decoded once for all that is judged from them.
+    observers = [Observer(receipts, windows) for receipts in files]
+    fed = [receipts.tapped(observer.feed) for receipts, observer in zip(files, observers, strict=True)]
+    lifetime = lifetime_verdict(fed) if files else None
     identities = _mapping(root, IDENTITIES, limitations) or {}
     return Evidence(
         plan=plan,
         launches=outcomes,
         answers=answers,
-        workers=workers,
-        lifetime=lifetime_verdict(files) if files else None,
+        workers=[observer.result() for observer in observers],
+        lifetime=lifetime,
         view=view or _view(root, limitations),
         server_info=_mapping(root, f"{watched}/{SERVER_INFO}", limitations),
         source_index=_mapping(root, SOURCE, limitations),

@@ -96,6 +96,57 @@ class WorkerObservation:
         return any(graph not in named for graph in (*self.in_windows, *self.undecided))
 
 
+class Observer:
+    """Gathers an observation from the lines of a worker's receipts, fed one by one."""
+
+    def __init__(self, receipts: r.WorkerReceipts, windows: Sequence[Window]) -> None:
+        """Args: receipts: whose lines will be fed. windows: when the planned request sets ran in this launch."""
+        self._worker = receipts.worker
+        self._windows = windows
+        self._seen = WorkerObservation(id=receipts.worker or receipts.name)
+        self._captures = self._replays = 0
+        self._closed = False
+
+    def feed(self, line: r.Line | r.Damage) -> None:
+        """Take the next line; damage makes the observation not whole."""
+        seen = self._seen
+        if self._closed and not isinstance(line, r.Damage):
+            seen.problems.append("lines after the footer")
+            self._closed = False
+        match line:
+            case r.Replays():
+                self._replays += line.count
+                _add_replays(seen, line, self._windows)
+            case r.Damage():
+                seen.problems.append(str(line))
+            case r.Hello():
+                seen.run, seen.launch, seen.tool, seen.inspector = line.run, line.launch, line.tool, line.inspector
+                if self._worker is not None and line.worker != self._worker:
+                    seen.problems.append(f"the file of {self._worker} was written by {line.worker}")
+            case r.Role():
+                seen.role, seen.rank = line.role or seen.role, line.rank or seen.rank
+            case r.Source():
+                seen.root, seen.version = line.root or seen.root, line.version or seen.version
+                seen.modules.update(line.modules)
+            case r.Capture():
+                self._captures += 1
+                _add_capture(seen, line)
+            case r.Problem():
+                seen.problems.append(f"the probe failed in {line.where}: {line.error}")
+            case r.Footer():
+                self._closed = True
+                seen.footer = line.reason or "unknown"
+                if (line.captures, line.replays) != (self._captures, self._replays):
+                    seen.problems.append("the footer counts other captures or replays than the lines hold")
+            case _:
+                pass
+
+    def result(self) -> WorkerObservation:
+        """What was gathered."""
+        self._seen.replays = self._replays
+        return self._seen
+
+
 def observe(receipts: r.WorkerReceipts, windows: Sequence[Window]) -> WorkerObservation:
     """Read a worker's receipts once.
 
@@ -103,42 +154,10 @@ def observe(receipts: r.WorkerReceipts, windows: Sequence[Window]) -> WorkerObse
         receipts: The stream; damage in it makes the observation not whole.
         windows: When the planned request sets ran in this launch.
     """
-    seen = WorkerObservation(id=receipts.worker or receipts.name)
-    counts = {"captures": 0, "replays": 0}
-    closed = False
+    observer = Observer(receipts, windows)
     for line in receipts:
-        if closed and not isinstance(line, r.Damage):
-            seen.problems.append("lines after the footer")
-            closed = False
-        match line:
-            case r.Damage():
-                seen.problems.append(str(line))
-            case r.Hello():
-                seen.run, seen.launch, seen.tool, seen.inspector = line.run, line.launch, line.tool, line.inspector
-                if receipts.worker is not None and line.worker != receipts.worker:
-                    seen.problems.append(f"the file of {receipts.worker} was written by {line.worker}")
-            case r.Role():
-                seen.role, seen.rank = line.role or seen.role, line.rank or seen.rank
-            case r.Source():
-                seen.root, seen.version = line.root or seen.root, line.version or seen.version
-                seen.modules.update(line.modules)
-            case r.Capture():
-                counts["captures"] += 1
-                _add_capture(seen, line)
-            case r.Replays():
-                counts["replays"] += line.count
-                _add_replays(seen, line, windows)
-            case r.Problem():
-                seen.problems.append(f"the probe failed in {line.where}: {line.error}")
-            case r.Footer():
-                closed = True
-                seen.footer = line.reason or "unknown"
-                if (line.captures, line.replays) != (counts["captures"], counts["replays"]):
-                    seen.problems.append("the footer counts other captures or replays than the lines hold")
-            case _:
-                pass
-    seen.replays = counts["replays"]
-    return seen
+        observer.feed(line)
+    return observer.result()
 
 
 def _add_capture(seen: WorkerObservation, line: r.Capture) -> None:

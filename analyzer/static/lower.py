@@ -64,6 +64,7 @@ class _Lowering:
         self._functions: list[f.FunctionFacts | None] = []
         self._classes: list[f.ClassFacts | None] = []
         self._names: list[str] = []
+        self._lambdas: dict[str, int] = {}
         self._scopes: list[_Scope] = [_Scope()]
         self._expressions: dict[type, Callable[[Any], f.Expression]] = {
             cst.Name: self._name, cst.Attribute: self._attribute, cst.Call: self._call, cst.Subscript: self._subscript,
@@ -142,6 +143,9 @@ class _Lowering:
         body = [["return", line, self._expr(node.body)]]
         self._scopes.pop()
         qualname = self._qualified(f"<lambda:{line}>")
+        count = self._lambdas[qualname] = self._lambdas.get(qualname, 0) + 1
+        if count > 1:
+            qualname = self._qualified(f"<lambda:{line}.{count}>")
         flags = f.LAMBDA | (f.GENERATOR if scope.yields else 0) | (f.NESTS if scope.nests else 0)
         self._functions[index] = f.FunctionFacts(
             "<lambda>", qualname, line, line, parameters, None, [], flags, list(scope.bound), f.encode_body(body)
@@ -384,8 +388,12 @@ class _Lowering:
         if isinstance(node, cst.Name):
             self._bind(node.value)
         elif isinstance(node, (cst.Tuple, cst.List)):
-            return ["t", [self._target(item.value) for item in node.elements]]
+            return ["t", [self._target_item(item) for item in node.elements]]
         return self._expr(node)
+
+    def _target_item(self, item: cst.BaseElement) -> f.Expression:
+        target = self._target(item.value)
+        return ["*", target] if isinstance(item, cst.StarredElement) else target
 
     def _bind(self, name: str) -> None:
         self._scopes[-1].bound[name] = None

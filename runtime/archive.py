@@ -73,13 +73,13 @@ class RunArchive:
 
     def write_record(self, name: str, record: Record) -> str:
         """Write a record as JSON and return its sha256."""
-        data = _pretty(record.model_dump(mode="json"))
+        data = pretty_json(record.model_dump(mode="json"))
         self.write_bytes(name, data)
         return hashlib.sha256(data).hexdigest()
 
     def write_json(self, name: str, value: Any) -> None:
         """Write plain JSON."""
-        self.write_bytes(name, _pretty(value))
+        self.write_bytes(name, pretty_json(value))
 
     def release_reserve(self) -> None:
         """Give back the reserved space: only what closes the archive is written from now on."""
@@ -102,7 +102,7 @@ class RunArchive:
             plan_digest=plan_digest,
             files=self.digests(),
         )
-        return self.write_record(MANIFEST, manifest)
+        return self.write_record(MANIFEST, manifest.sealed())
 
     def _names(self) -> Iterator[str]:
         for folder, folders, files in os.walk(self.root):
@@ -136,7 +136,8 @@ def _entry(path: Path) -> FileEntry:
     return FileEntry(sha256=digest.hexdigest(), size=size)
 
 
-def _pretty(value: Any) -> bytes:
+def pretty_json(value: Any) -> bytes:
+    """JSON as archives hold it: one spelling for one value."""
     return (json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 

@@ -21,7 +21,7 @@ from sgl_graph.analyzer.records import archive as archive_records
 from sgl_graph.analyzer.records import ledger as ledger_records
 from sgl_graph.analyzer.records.archive import LEDGER, MANIFEST, PLAN, Manifest, is_safe_name
 from sgl_graph.analyzer.records.ledger import Ledger
-from sgl_graph.runtime.archive import RunArchive
+from sgl_graph.runtime.archive import RunArchive, pretty_json
 from sgl_graph.runtime.evidence import read_evidence, read_json
 from sgl_graph.runtime.identity import tool_digest
 
@@ -212,7 +212,12 @@ def _manifest(root: Path, damage: dict[str, str]) -> tuple[Manifest | None, str 
         body = read_json(root, MANIFEST)
         if isinstance(body, dict) and body.get("schema") != archive_records.SCHEMA:
             raise SchemaUnknown(f"schema {body.get('schema')!r} is unknown")
-        return Manifest.model_validate(body), _sha256(path)
+        manifest = Manifest.model_validate(body)
+        if manifest.checksum != manifest.expected_checksum():
+            damage[MANIFEST] = "contradicts its own checksum: it was changed after it was written"
+        elif path.read_bytes() != pretty_json(manifest.model_dump(mode="json")):
+            damage[MANIFEST] = "is not spelled as it was written"
+        return manifest, _sha256(path)
     except (SglGraphError, ValidationError, RecursionError) as error:
         damage[MANIFEST] = str(error).replace("\n", " ")[:200]
         return None, _sha256(path)

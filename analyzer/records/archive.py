@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import Any, Literal
 
@@ -38,5 +39,15 @@ class Manifest(Record):
     identities: dict[str, Any] = {}
     plan_digest: str | None = None
     files: dict[str, FileEntry]
+    #: sha256 over everything above: an edit by accident shows even where no digest was kept elsewhere.
+    checksum: str = ""
+
+    def sealed(self) -> Manifest:
+        """This manifest with its checksum."""
+        return self.model_copy(update={"checksum": self.expected_checksum()})
+
+    def expected_checksum(self) -> str:
+        """What the checksum must be."""
+        return hashlib.sha256(self.model_copy(update={"checksum": ""}).canonical()).hexdigest()
 
     model_config = {"populate_by_name": True, "serialize_by_alias": True}

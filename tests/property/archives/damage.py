@@ -19,10 +19,12 @@ from typing import Any
 
 from sgl_graph.analyzer.errors import SglGraphError
 from sgl_graph.analyzer.reconcile.recompute import NAMES, rests_on
+from sgl_graph.analyzer.records.archive import Manifest
 from sgl_graph.analyzer.records.base import canonical_json
 from sgl_graph.analyzer.records.ledger import Ledger
 from sgl_graph.analyzer.records.outputs import answer_digest
 from sgl_graph.analyzer.records.receipts import FIRST_LINK, seal_line
+from sgl_graph.runtime.archive import pretty_json
 from sgl_graph.runtime.inspection import inspect, recompute
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "fakes"))
@@ -169,11 +171,13 @@ def swap_workers(case: Case) -> None:
 
 
 def swap_archives(case: Case) -> None:
-    path = case.pick()
-    assert path is not None
-    other = case.random.choice(case.others).root / path.relative_to(case.root)
-    if other.exists():
-        path.write_bytes(other.read_bytes())
+    """A file of another archive in its place; one that differs."""
+    other = case.random.choice(case.others).root
+    names = [
+        n for n in case.base.files if (other / n).exists() and (other / n).read_bytes() != (case.root / n).read_bytes()
+    ]
+    path = case.root / case.random.choice(names)
+    path.write_bytes((other / path.relative_to(case.root)).read_bytes())
     case.touch(path)
 
 
@@ -234,7 +238,8 @@ def resign(case: Case) -> None:
     for name in manifest["files"]:
         data = (case.root / name).read_bytes()
         manifest["files"][name] = {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
-    (case.root / "manifest.json").write_text(json.dumps(manifest))
+    sealed = Manifest.model_validate(manifest).sealed()
+    (case.root / "manifest.json").write_bytes(pretty_json(sealed.model_dump(mode="json")))
     case.touch(case.root / "manifest.json")
 
 

@@ -123,7 +123,7 @@ def dependencies(state: WorkerState, graph: GraphState) -> list[Dependency]:
         handed = is_handover(state, graph, block)
         if block.dead and not handed:
             continue  # judged by its state alone
-        spoilt = block.dead and any(
+        spoilt = _died_inside(block, state.graphs[during]) and any(
             during in other.users and other.record.during == during and _younger(other, block)
             for other in block.overlaps
         )
@@ -149,6 +149,11 @@ def judge_order(state: WorkerState, graph: GraphState) -> Iterator[Judgement]:
             yield Judgement(code, graph, block, block.inside.get(culprit) if culprit is not None else None, culprit)
         elif dependency.needs_producer and produced < 0:
             yield Judgement("handover-unproduced", graph, block, None, dependency.producer)
+
+
+def _died_inside(block: BlockState, producer: GraphState) -> bool:
+    """Whether the block was given back before its own capture ended; only then can that capture have reused it."""
+    return block.temporary or (block.freed is not None and block.freed <= producer.capture.ended)
 
 
 def _younger(other: BlockState, block: BlockState) -> bool:

@@ -63,14 +63,15 @@ def coverage_verdict(
         return CoverageResult(verdict("INCOMPLETE", "the instrumented launch was skipped: no replay was observed"))
     if not required:
         return CoverageResult(verdict("INCONCLUSIVE", "nothing is required: there are no labels to cover"))
-    doubts = _doubts(plan, workers, launches)
+    unsent = _unsent(plan, launches)
+    doubts = [*([unsent] if unsent else []), *_doubts(plan, workers)]
     proven: dict[str, str] = {}
     open_: dict[str, str] = {}
     for item in required:
         if any(satisfies(label, item) for label in common):
             continue
         why, certain = _why_missing(plan, workers, item)
-        if certain and not _sent_incompletely(launches):
+        if certain and not unsent:
             proven[item] = why
         else:
             open_[item] = why
@@ -160,12 +161,9 @@ def _doubt(worker: WorkerObservation, item: str) -> str:
     return "graphs without a label were replayed"
 
 
-def _doubts(plan: Plan, workers: Sequence[WorkerObservation], launches: Mapping[str, LaunchOutcome]) -> list[str]:
+def _doubts(plan: Plan, workers: Sequence[WorkerObservation]) -> list[str]:
     """What keeps the whole from being PASS although every requirement was seen replayed."""
     found = []
-    outcome = launches.get("instrumented")
-    if outcome is None or outcome.state != "ran":
-        found.append(f"the instrumented launch did not finish: {outcome.reason if outcome else 'not launched'}")
     if not workers:
         found.append("no worker wrote receipts")
     for expected in plan.workers:
@@ -180,6 +178,11 @@ def _doubts(plan: Plan, workers: Sequence[WorkerObservation], launches: Mapping[
     return found
 
 
-def _sent_incompletely(launches: Mapping[str, LaunchOutcome]) -> bool:
+def _unsent(plan: Plan, launches: Mapping[str, LaunchOutcome]) -> str | None:
+    """Why the planned traffic cannot be taken as sent; without all of it, absence proves nothing."""
     outcome = launches.get("instrumented")
-    return outcome is None or outcome.state != "ran"
+    if outcome is None or outcome.state != "ran":
+        return f"the instrumented launch did not finish: {outcome.reason if outcome else 'not launched'}"
+    known = {window.set for window in outcome.windows}
+    lost = [s.name for s in plan.request_sets if s.purpose == "main" and s.name not in known]
+    return f"nothing says when {', '.join(lost[:3])} ran" if lost else None

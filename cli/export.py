@@ -1,0 +1,45 @@
+"""`sgl-graph export`: an archive as one masked file to hand on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from sgl_graph.cli import console
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(name="export", help=_HELP)(export)
+
+
+_HELP = """Write an archive as one zip file, masked, without answers unless asked.
+
+Paths, host names, and environment values that are not on the allow-list are masked; the file says so itself."""
+
+
+def export(
+    archive: Annotated[Path, typer.Argument(help="The archive.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The zip file.")],
+    include_outputs: Annotated[
+        bool, typer.Option("--include-outputs", help="Take the answers along: numerical can be recomputed then.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No summary.")] = False,
+) -> None:
+    """Check the request and write."""
+    console.configure(quiet=quiet)
+    from sgl_graph.analyzer.errors import ConfigError, OutputExists
+    from sgl_graph.runtime.exporting import export as write
+
+    if output.exists() and not force:
+        raise OutputExists(f"{output} exists", hint="name another file, or overwrite it with --force")
+    try:
+        done = write(archive, output, include_outputs=include_outputs)
+    except OSError as error:
+        raise ConfigError(f"{error.filename or output}: {error.strerror}") from error
+    masked = ", ".join(f"{count} {kind}" for kind, count in sorted(done.masked.items()) if count) or "nothing"
+    console.note(f"wrote {output}: {done.files} files, {done.left_out} left out, masked {masked}")
+    console.note(f"manifest digest {done.manifest_digest}")
+    console.note(f"next: unzip {output}, then sgl-graph reconcile FOLDER --expect-digest {done.manifest_digest}")

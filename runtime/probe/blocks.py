@@ -110,6 +110,12 @@ class BlockTable:
             self._bury(block)
         return block
 
+    def refer_freed(self, allocation: Allocation) -> Block:
+        """The block of an allocation that was given back during the capture under way, before any graph referenced it."""
+        block = self.refer_dead(allocation)
+        self._emit("free", {"block": block.id, "stack": None, "t": None})
+        return block
+
     def refer_temporary(self, allocation: Allocation, freed_by: int | None) -> Block:
         """The block of memory that was handed out and given back inside the capture under way.
 
@@ -146,6 +152,10 @@ class BlockTable:
         """The most recently freed registered block that overlaps the range."""
         found = self._overlapping_dead(device, address, size)
         return max(found, key=lambda block: block.id, default=None)
+
+    def live(self) -> list[Block]:
+        """Registered blocks whose owner has not given them back."""
+        return list(self._live.values())
 
     def is_live(self, device: int, address: int) -> bool:
         """Whether a registered live block begins at `address`."""
@@ -316,10 +326,10 @@ class BlockTable:
 
 
 def _same_allocation(known: Allocation, described: Allocation) -> bool:
-    """Whether a dead block may be the allocation described: the same address may have been handed out again since."""
-    if described.stack is None:
-        return known.address == described.address
-    return known == described
+    """Whether a dead block may be the allocation described: its address may have been handed out again since."""
+    if known.address != described.address:
+        return False
+    return described.stack is None or (known.stack, known.during) == (described.stack, described.during)
 
 
 def _with_span(spans: list[tuple[int, int]], start: int, end: int) -> list[tuple[int, int]]:

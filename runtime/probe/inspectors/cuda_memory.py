@@ -11,10 +11,11 @@ from .. import frames
 from ..blocks import Allocation, Block
 from ..recorder import Capture, Recorder
 from . import cuda_segments
+from .cuda_certifier import Certifier
 from .cuda_driver import Driver
 from .cuda_nodes import Word
 from .cuda_segments import Cell, MemoryMap, SegmentView
-from .cuda_trace import AllocatorTrace, Entry, Placement
+from .cuda_trace import AllocatorTrace, Batch, Entry, Placement
 
 Pool = tuple[int, int]
 _DEFAULT: Pool = (0, 0)
@@ -30,6 +31,17 @@ class Handed:
     freed: list[dict[str, Any]] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Left:
+    """Memory that an earlier capture had left alive, and that was given back while this one was open."""
+
+    address: int
+    size: int
+    graph: int
+    stack: int | None
+    freed: list[dict[str, Any]]
+
+
 @dataclass(slots=True)
 class Window:
     """An open capture and what the allocator did meanwhile on its device."""
@@ -42,6 +54,11 @@ class Window:
     handed: list[Handed] = field(default_factory=list)
     at: dict[int, Handed] = field(default_factory=dict)
     freed: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
+    left: list[Left] = field(default_factory=list)
+
+    def left_at(self, address: int) -> Left | None:
+        """What an earlier capture had left alive at `address`, if it was given back meanwhile."""
+        return next((left for left in reversed(self.left) if left.address <= address < left.address + left.size), None)
 
     def latest(self, address: int) -> Handed | None:
         """The last allocation of this window that held `address`."""
@@ -63,22 +80,30 @@ class Resolution:
 class AllocatorWatch:
     """Follows the caching allocator for the recorder; `drain` is the recorder's source of events."""
 
-    def __init__(self, recorder: Recorder, c: Any, driver: Driver, *, stacks: bool) -> None:
-        """Args: recorder: receives blocks and events. c: `torch._C`. driver: classifies memory. stacks: gather them."""
-        self.trace = AllocatorTrace(c, stacks=stacks)
+    def __init__(self, recorder: Recorder, torch: Any, driver: Driver, *, stacks: bool) -> None:
+        """Args: recorder: receives blocks and events. torch: the module. driver: classifies memory. stacks: gather them."""
+        self.trace = AllocatorTrace(torch, stacks=stacks)
         self._recorder = recorder
-        self._c = c
+        self._torch = torch
         self._driver = driver
+        self._pools: set[Pool] = set()
+        self._certifier = Certifier(recorder, torch, self.trace, self.digest)
         self._windows: dict[int, Window] = {}
+        self._events = 0
         self._origin: dict[tuple[int, int], tuple[int, int, int | None]] = {}
         self._kinds: dict[int, str | None] = {}
 
     # Windows
 
     def open(self, capture: Capture, device: int, pool: Pool | None) -> None:
-        """A capture begins; a pool that torch makes for it is recognised later as one that was not there before."""
-        others = frozenset[Pool]() if pool is not None else frozenset(cuda_segments.take(self._c).pools)
-        self._windows[capture.graph] = Window(capture, device, pool, others)
+        """A capture begins; a pool that torch makes for it is recognised later as one that was not known before."""
+        self.exact()
+        self._windows[capture.graph] = Window(capture, device, pool, frozenset(self._pools))
+
+    def exact(self) -> None:
+        """Follow every event from here on, if only certificates were taken."""
+        if self._certifier.active:
+            self._recorder.drain(self._certifier.leave)
 
     def close(self, graph: int) -> None:
         """A capture ended or failed; what it left alive is remembered as its own."""
@@ -98,24 +123,35 @@ class AllocatorWatch:
 
     def drain(self) -> None:
         """Fetch and digest the events since the last time (the recorder calls this under its lock)."""
-        if self.trace.recording:
+        if self._certifier.active:
+            self._certifier.look()
+        elif self.trace.recording:
+            started = time.monotonic()
             self.digest()
+            now = time.monotonic()
+            if not self._windows and not self._recorder.closing:
+                self._certifier.consider(now, self._events, now - started)
 
-    def digest(self) -> MemoryMap | None:
+    def digest(self, batch: Batch | None = None) -> MemoryMap | None:
         """Fetch events and tell the recorder those that matter, each between the replays it happened between.
+
+        Args:
+            batch: Events that were fetched already.
 
         Returns:
             The segments right after the events while a capture is open, else None.
         """
         recorder = self._recorder
         first = recorder.replays_ordered
-        batch = self.trace.fetch()
-        memory = cuda_segments.take(self._c) if self._windows else None
+        batch = batch or self.trace.fetch()
+        self._events = sum(len(entries) for entries in batch.entries)
+        memory = cuda_segments.take(self._torch) if self._windows else None
         for text in batch.lost:
             recorder.order_replays(recorder.replays_logged)
             recorder.recorder_event("overflow" if "overflowed" in text else "gap", detail=text)
         if memory is not None:
             self._find_pools(batch.entries, memory)
+            self._pools |= memory.pools
         offset = time.time_ns() - time.monotonic_ns()
         marked = self.trace.set_marker is not None
         pending: list[tuple[int, int, int, Entry, int, int]] = []
@@ -182,7 +218,11 @@ class AllocatorWatch:
                 known = window.at.pop(address, None)
                 if known is not None:
                     known.freed = freed
-            self._origin.pop((device, address), None)
+            origin = self._origin.pop((device, address), None)
+            if origin is not None:
+                graph, left_size, stack = origin
+                for window in windows:
+                    window.left.append(Left(address, left_size, graph, stack, entry.get("frames") or []))
             if recorder.blocks.is_live(device, address):
                 recorder.freed(device, address, stack=self._stack(entry), t=t)
                 return True
@@ -228,6 +268,10 @@ class AllocatorWatch:
                     unowned["stale-word", word.name] = unowned.get(("stale-word", word.name), 0) + 1
                     continue
                 kind, block = tied
+                former = self._former_owner(window, word, segment) if kind == "chain" else None
+                if former is not None:
+                    # The address was another capture's until this one freed and reused it: a node may mean either.
+                    out.refs.append([word.node, word.name, word.parameter, word.offset, word.via, "pool", former.id])
             out.refs.append(
                 [word.node, word.name, word.parameter, word.offset, word.via, kind, None if block is None else block.id]
             )
@@ -272,6 +316,19 @@ class AllocatorWatch:
             return ("external" if block.allocation.during is None else "pool"), block
         return self._dangle(window, word, cell, where, dead, out)
 
+    def _former_owner(self, window: Window, word: Word, segment: SegmentView) -> Block | None:
+        """The block of another capture that held the address until it was freed inside this capture."""
+        for address, (graph, size, stack) in window.given_up.items():
+            if address <= word.value < address + size and graph != window.capture.graph:
+                place = (segment.address, segment.size)
+                pool = list(segment.pool)
+                blocks = self._recorder.blocks
+                known = blocks.dead_at(segment.device, address)
+                if known is not None and known.address == address and known.allocation.during == graph:
+                    return known
+                return blocks.refer_freed(Allocation(address, size, pool, place, segment.device, stack, graph))
+        return None
+
     def _allocation(self, cell: Cell, where: tuple[list[int], tuple[int, int], int], during: int | None) -> Allocation:
         pool, place, device = where
         stack = self._recorder.stack(frames.from_trace(cell.frames))
@@ -294,6 +351,9 @@ class AllocatorWatch:
         """A word that points at memory nobody owns at the end of the capture."""
         pool, place, device = where
         blocks = self._recorder.blocks
+        left = window.left_at(word.value)
+        if left is not None:
+            return "pool", self._inherited(left, where, dead, out)
         known = blocks.dead_at(device, word.value)
         freed_in_window = next((a for a in window.freed if known is not None and a == known.address), None)
         if known is not None and (not word.in_struct or freed_in_window is not None):
@@ -310,6 +370,21 @@ class AllocatorWatch:
             block = dead[key] = blocks.refer_dead(Allocation(key, size, pool, place, device, allocated, None))
             out.dangling.append((block, self._recorder.stack(frames.from_trace(freed or []))))
         return ("external" if block.allocation.during is None else "pool"), block
+
+    def _inherited(
+        self, left: Left, where: tuple[list[int], tuple[int, int], int], dead: dict[int, Block], out: Resolution
+    ) -> Block:
+        """The block of memory that an earlier segment handed over and this capture gave back."""
+        block = dead.get(left.address)
+        if block is None:
+            pool, place, device = where
+            blocks = self._recorder.blocks
+            known = blocks.dead_at(device, left.address)
+            about = Allocation(left.address, left.size, pool, place, device, left.stack, left.graph)
+            block = dead[left.address] = blocks.refer_dead(about)
+            if block is not known:
+                out.dangling.append((block, self._recorder.stack(frames.from_trace(left.freed))))
+        return block
 
     @staticmethod
     def _freed_inside(window: Window, cell: Cell | None) -> bool:

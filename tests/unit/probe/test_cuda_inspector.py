@@ -179,6 +179,37 @@ def test_a_plain_parameter_to_free_memory_is_a_reference(bench: Run) -> None:
     assert b.timeline() == ["free 0", "replay 0"]
 
 
+def test_memory_of_the_segment_before_that_this_one_gives_back_is_that_segments(bench: Run) -> None:
+    """Segments hand a tensor over that no node of the first one touches; the next bucket gets the same address."""
+    b = bench()
+    weight = b.memory.malloc(512)
+    pool = b.torch.new_pool()
+    held: list[int] = []
+
+    def first() -> list[Node]:
+        held.append(b.memory.malloc(512, line=3))
+        return [kernel(weight)]
+
+    def second() -> list[Node]:
+        handed_over = held.pop()
+        b.memory.free(handed_over, line=9)
+        return [kernel(handed_over)]
+
+    for _ in range(2):
+        b.torch.capture(first, pool=pool)
+        b.torch.capture(second, pool=pool)
+    refs = [capture["refs"] for capture in b.records("capture")]
+    assert refs[1][0][5] == refs[3][0][5] == "pool"
+    blocks = {block["id"]: block for block in b.records("block")}
+    one, two = blocks[refs[1][0][6]], blocks[refs[3][0][6]]
+    assert (one["address"], one["generation"], one["during"]) == (two["address"], 1, 0)
+    assert (two["generation"], two["during"]) == (2, 2)
+    stacks = {stack["id"]: stack["frames"] for stack in b.records("stack")}
+    assert stacks[two["allocated"]][0][1] == 3
+    frees = [(e["block"], stacks[e["stack"]][0][1]) for e in b.records("event") if e["e"] == "free"]
+    assert frees == [(one["id"], 9), (two["id"], 9)]
+
+
 def test_an_unreadable_node_makes_the_capture_incomplete(bench: Run) -> None:
     b = bench()
     b.torch.capture(lambda: [kernel(b.memory.malloc(512), name="opaque"), Node("conditional")])

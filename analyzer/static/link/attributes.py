@@ -83,6 +83,8 @@ class Attributes:
         if isinstance(value, (Container, Typed, Constant, Generated)):
             if isinstance(value, Container) and value.kind == "partial" and name in ("func", "args", "keywords"):
                 return self._world.element(value, Constant.of("func")) if name == "func" else ANYTHING
+            if isinstance(value, Container) and value.kind == "namespace":
+                return self._world.element(value, Constant.of(name)) or self._in.starved()
             if isinstance(value, Constant) and value.value is None:
                 return NOTHING
             return frozenset((Method.of(value, name),))
@@ -273,6 +275,8 @@ class Attributes:
             if isinstance(base, External) and base.path not in ("object", "builtins.object"):
                 if base.path.startswith(_PURE_BASES):
                     continue
+                if name == "start" and base.path.endswith(_RUNNERS):
+                    return self.of_instance(instance, "run", receiver)
                 path = f"{base.path}().{name}"
                 return frozenset((External.of(path),)) if self._in.keeps(path) else ANYTHING
         return self._in.starved()
@@ -404,6 +408,8 @@ class Attributes:
                 heap.write(heap.cell(("external", f"{target.path}.{name}")), values)
             elif isinstance(target, EnumMember):
                 heap.write(heap.cell(("class", target.cls, name)), values)
+            elif isinstance(target, Container) and target.kind == "namespace":
+                self._world.put(target, Constant.of(name), values)
 
     def _put_instance(self, instance: Instance, name: str, values: Values) -> None:
         world = self._world
@@ -421,5 +427,7 @@ class Attributes:
         heap.write(heap.cell(("attribute", cls, name)), values)
 
 
+#: Bases of the standard library whose `start` leads to `run`.
+_RUNNERS = ("threading.Thread", ".Process", "threading.Timer")
 #: Bases of the standard library that add no attribute anybody asks for by name.
 _PURE_BASES = ("abc.", "typing.", "enum.", "object", "typing_extensions.")

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from sgl_graph.analyzer.static.link.interpreter import Interpreter
 
 _POLY_LINES = 30
+_ENTERING = ("enter_context", "enter_async_context")
 
 
 class Arguments:
@@ -93,12 +94,21 @@ class Calls:
             callees = self._in.expressions.eval(frame, callee_expression)
         arguments = self.arguments(frame, e[2])
         self._in.line = line
+        if callee_expression[0] == "a" and callee_expression[2] in _ENTERING:
+            self._entered(frame, e[2])
         known = _how(callee_expression, receivers)
         record = self._world.record(frame, e, line, known, receivers=map(_name_of, receivers))
         if not callees:
             self._escape(frame, arguments)
             return self._in.starved()
         return self.invoke_all(frame, callees, arguments, record, (frame.activation.qualname, id(e)))
+
+    def _entered(self, frame: Frame, items: Sequence[Expression]) -> None:
+        """`stack.enter_context(call())`: the inner call's value is entered."""
+        for item in items:
+            inner = self._world.records.get((frame.activation.qualname, id(item)))
+            if inner is not None:
+                inner.entered = True
 
     def arguments(self, frame: Frame, items: Sequence[Expression]) -> Arguments:
         """Evaluate the arguments of a call expression."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
 
 import networkx as nx
@@ -23,6 +24,9 @@ from sgl_graph.analyzer.static.linked import Call, ClassInfo, Definition, Guard,
 from sgl_graph.analyzer.static.project import Project
 from sgl_graph.analyzer.static.text import render
 
+#: Python frames that nested interpretations may take: each call of the program interpreted costs a dozen.
+_DEEPEST_STACK = 12_000
+
 
 def link(
     project: Project,
@@ -43,8 +47,24 @@ def link(
         kept_externals: prefixes of access paths outside the checkout whose results are followed.
         on_progress: called with the number of interpretations now and then.
     """
+    depth = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(depth, _DEEPEST_STACK))
+    try:
+        return _link(project, entries, oracle or NoOracle(), survey, kept_externals, on_progress)
+    finally:
+        sys.setrecursionlimit(depth)
+
+
+def _link(
+    project: Project,
+    entries: Sequence[str],
+    oracle: Oracle,
+    survey: Iterable[str],
+    kept_externals: tuple[str, ...],
+    on_progress: Callable[[int], None] | None,
+) -> Linked:
     v.reset()
-    world = World(project, oracle or NoOracle(), kept_externals)
+    world = World(project, oracle, kept_externals)
     interpreter = Interpreter(world, on_progress)
     for entry in entries:
         _start(interpreter, entry)

@@ -53,6 +53,9 @@ _STRING_METHODS = {
     "title", "capitalize", "isdigit", "find",
 }  # fmt: skip
 _MOST_TEXTS = 64
+_QUEUES = (
+    "queue.Queue", "queue.SimpleQueue", "queue.LifoQueue", "queue.PriorityQueue", "asyncio.Queue", "weakref.WeakSet",
+)  # fmt: skip
 
 
 class Models:
@@ -73,8 +76,13 @@ class Models:
             "pkgutil.iter_modules": self._iter_modules, "pkgutil.walk_packages": self._iter_modules,
             "os.environ.get": self._environment, "os.getenv": self._environment, "weakref.ref": self._weak,
             "weakref.proxy": self._first, "asyncio.run": self._first, "types.MethodType": self._method_type,
-            "itertools.chain": self._chain, "operator.attrgetter": self._unknown, "types.SimpleNamespace": self._unknown,
+            "itertools.chain": self._chain, "operator.attrgetter": self._unknown,
+            "types.SimpleNamespace": self._namespace, "threading.local": self._namespace,
+            "contextvars.ContextVar": self._context_variable, "types.MappingProxyType": self._first,
+            "weakref.WeakKeyDictionary": self._dict_call, "weakref.WeakValueDictionary": self._dict_call,
+            "functools.reduce": self._reduce,
         }  # fmt: skip
+        self._externals |= dict.fromkeys(_QUEUES, self._sequence_call)
 
     # -- containers
 
@@ -419,9 +427,7 @@ class Models:
                     part.length = None
                     self._world.put(part, None, self._world.all_elements(owner))
                 found.add(part)
-            elif isinstance(owner, Typed) and not owner.mapping:
-                found.add(owner)
-            elif isinstance(owner, Unknown):
+            elif (isinstance(owner, Typed) and not owner.mapping) or isinstance(owner, Unknown):
                 found.add(owner)
             elif isinstance(owner, Instance):
                 found |= self.load_item(frame, frozenset((owner,)), ANYTHING)
@@ -435,7 +441,11 @@ class Models:
         world = self._world
         heap = world.heap
         first = arguments.get(0, "key")
-        if name in ("append", "add", "appendleft"):
+        if receiver.kind == "contextvar":
+            if name == "set":
+                world.put(receiver, None, first)
+            return world.all_elements(receiver) | first if name == "get" else ANYTHING
+        if name in ("append", "add", "appendleft", "put", "put_nowait"):
             receiver.length = None
             world.put(receiver, None, first)
             return JUST_NONE
@@ -455,7 +465,7 @@ class Models:
             else:
                 world.put(receiver, None, self.iterate(first))
             return JUST_NONE
-        if name in ("get", "pop", "setdefault", "__getitem__", "popleft", "popitem"):
+        if name in ("get", "get_nowait", "pop", "setdefault", "__getitem__", "popleft", "popitem"):
             return self._fetch(receiver, name, arguments)
         if name == "items":
             return self._items(frame, receiver, site)
@@ -674,32 +684,36 @@ class Models:
             wanted |= self._world.all_elements(value) if isinstance(value, Container) else {value}
         found: set[Value] = set()
         for owner in owners:
-            found |= self._isinstance_one(owner, wanted)
+            found |= self.is_instance(owner, wanted)
         return frozenset(found)
 
-    def _isinstance_one(self, owner: Value, wanted: set[Value]) -> Values:
+    def is_instance(self, owner: Value, wanted: set[Value]) -> Values:
+        """Whether one value is an instance of any of the classes."""
+        if isinstance(owner, Unknown):
+            return frozenset((owner,))
+        names = {v.name for v in wanted if isinstance(v, Builtin)}
         own = [v for v in wanted if isinstance(v, ClassValue)]
+        if "object" in names:
+            return frozenset((TRUE,))
+        if any(isinstance(b, External) and b.path.endswith("Protocol") for cls in own for b in cls.mro):
+            return BOTH  # a protocol asks for attributes, not for a base
+        settled = len(own) + len(names) == len(wanted)
         if isinstance(owner, (Instance, EnumMember, Configured)):
             if any(cls in owner.cls.mro for cls in own):
                 return frozenset((TRUE,))
+            externals = {b.path for b in owner.cls.mro if isinstance(b, External)}
+            if names & externals or any(isinstance(v, External) and v.path in externals for v in wanted):
+                return frozenset((TRUE,))
             if isinstance(owner, Instance) and owner.fuzzy:
                 return BOTH
-            if len(own) == len(wanted):
-                return frozenset((FALSE,))
-            externals = {b.path for b in owner.cls.mro if isinstance(b, External)}
-            if any(isinstance(v, External) and v.path in externals for v in wanted):
-                return frozenset((TRUE,))
-            return frozenset((FALSE,)) if not externals else BOTH
-        if isinstance(owner, Constant):
-            names = {v.name for v in wanted if isinstance(v, Builtin)}
-            if len(own) == len(wanted):
-                return frozenset((FALSE,))
-            if len(names) + len(own) == len(wanted):
-                kind = type(owner.value).__name__
-                return frozenset((TRUE if kind in names or (kind == "bool" and "int" in names) else FALSE,))
-        if isinstance(owner, (FunctionValue, ClassValue, Container)) and len(own) == len(wanted):
-            return frozenset((FALSE,))
-        return frozenset((owner,)) if isinstance(owner, Unknown) else BOTH
+            # A class from outside may stand above a base from outside, not above one of the checkout alone.
+            return frozenset((FALSE,)) if len(own) == len(wanted) or not externals else BOTH
+        if not settled:
+            return BOTH
+        kinds = _builtin_kinds(owner)
+        if kinds is None:
+            return BOTH if names else frozenset((FALSE,)) if not isinstance(owner, (External, Typed)) else BOTH
+        return frozenset((TRUE if names & kinds else FALSE,))
 
     def _super(self, frame: Frame, arguments: Arguments) -> Values:
         owner = frame.activation.owner
@@ -937,6 +951,27 @@ class Models:
         self._world.put(container, None, self.iterate(first))
         return frozenset((container,))
 
+    def _namespace(self, frame: Frame, arguments: Arguments, record: CallRecord, site: Hashable) -> Values:
+        """An object of which only the attributes that are stored are known."""
+        container = self._new("namespace", site, frame)
+        for name, values in arguments.keywords.items():
+            self._world.put(container, Constant.of(name), values)
+        if arguments.double:
+            self._world.put(container, None, arguments.double)
+        return frozenset((container,))
+
+    def _context_variable(self, frame: Frame, arguments: Arguments, record: CallRecord, site: Hashable) -> Values:
+        container = self._new("contextvar", site, frame)
+        self._world.put(container, None, arguments.keywords.get("default", NOTHING))
+        return frozenset((container,))
+
+    def _reduce(self, frame: Frame, arguments: Arguments, record: CallRecord, site: Hashable) -> Values:
+        elements = self.iterate(arguments.get(1, "iterable")) | arguments.get(2, "initial")
+        found: set[Value] = set(elements)
+        for callee in arguments.get(0, "function"):
+            found |= self._in.calls.invoke(frame, callee, Arguments([elements, elements]), record, (site, "reduce"))
+        return frozenset(found)
+
     def _chain(self, frame: Frame, arguments: Arguments, record: CallRecord, site: Hashable) -> Values:
         container = self._new("list", site, frame)
         for values in arguments.positional:
@@ -1017,6 +1052,22 @@ class Models:
             else:
                 return frozenset(members)
         return frozenset(found)
+
+
+def _builtin_kinds(value: Value) -> set[str] | None:
+    """Names of the builtin types that a value is an instance of; None when that is not known."""
+    if isinstance(value, Constant):
+        kind = type(value.value).__name__
+        return {"bool", "int"} if kind == "bool" else {kind}
+    if isinstance(value, Container):
+        return {value.kind} if value.kind in ("list", "tuple", "dict", "set") else set()
+    if isinstance(value, ClassValue):
+        return {"type"}
+    if isinstance(value, Typed):
+        return {"dict"} if value.mapping else None
+    if isinstance(value, (FunctionValue, Bound, ModuleValue, Super, Generated)):
+        return set()
+    return None
 
 
 def _defined_names(cls: ClassValue) -> list[str]:

@@ -10,6 +10,7 @@ from sgl_graph.analyzer.static.link.frame import Environment, Frame, GuardLink, 
 from sgl_graph.analyzer.static.link.truth import fold_binary, truth_of
 from sgl_graph.analyzer.static.link.values import (
     ANYTHING,
+    FALSE,
     JUST_NONE,
     NONE,
     NOTHING,
@@ -476,20 +477,12 @@ class Statements:
                 flat |= self._in.world.all_elements(value)
             else:
                 flat.add(value)
-        own = frozenset(v for v in flat if isinstance(v, ClassValue))
-        if not own or len(own) != len(flat):
-            return
-
-        def keep(value: Value) -> bool:
-            if isinstance(value, Instance):
-                inside = any(cls in value.cls.mro for cls in own)
-                return inside == positive or (value.fuzzy and positive)
-            return True
-
-        self._keep(frame, name, keep)
+        excluded = frozenset((FALSE,)) if positive else frozenset((TRUE,))
+        self._keep(frame, name, lambda v: self._in.models.is_instance(v, flat) != excluded)
         values = frame.environment.get(name)
-        if positive and values and all(isinstance(v, Unknown) for v in values):
-            frame.environment[name] = frozenset(Instance.of(cls, fuzzy=True) for cls in own)
+        own = [v for v in flat if isinstance(v, ClassValue)]
+        if positive and values and own and len(own) == len(flat):
+            frame.environment[name] = _refined(values, own)
 
     def _keep(self, frame: Frame, name: str, wanted: Callable[[Value], Any]) -> None:
         values = frame.environment.get(name)
@@ -497,6 +490,19 @@ class Statements:
             kept = frozenset(v for v in values if wanted(v))
             if len(kept) != len(values):
                 frame.environment[name] = kept
+
+
+def _refined(values: Values, classes: list[ClassValue]) -> Values:
+    """Values of which a test says that they are instances of one of the classes."""
+    if all(isinstance(v, Unknown) for v in values):
+        return frozenset(Instance.of(cls, fuzzy=True) for cls in classes)
+    found: set[Value] = set()
+    for value in values:
+        narrower: list[ClassValue] = []
+        if isinstance(value, Instance) and value.fuzzy and not any(cls in value.cls.mro for cls in classes):
+            narrower = [cls for cls in classes if value.cls in cls.mro]
+        found.update([Instance.of(cls, fuzzy=True) for cls in narrower] or [value])
+    return frozenset(found)
 
 
 def _pairwise(targets: list[Expression], value: Expression) -> bool:

@@ -24,6 +24,10 @@ from sgl_graph.analyzer.static.project import Module, Project
 _STRENGTH = {Known.DIRECT: 0, Known.TYPE: 1, Known.REGISTRY: 2, Known.OVERRIDE: 3, Known.NAME_ONLY: 4}
 
 
+#: Parts of the standard library whose objects take functions to call or contexts to enter.
+_STANDARD = ("contextlib.ExitStack", "contextlib.AsyncExitStack", "concurrent.futures.", "threading.", "asyncio.")
+
+
 class CallRecord:
     """What is known of one call expression, over all contexts in which it was interpreted."""
 
@@ -53,7 +57,7 @@ class World:
         self.project = project
         self.oracle = oracle
         self.heap = Heap()
-        self.kept_externals = kept_externals
+        self.kept_externals = (*kept_externals, *_STANDARD)
         self.globals: dict[str, dict[str, Cell]] = {}
         self.functions: dict[Hashable, FunctionValue] = {}
         self.classes: dict[Hashable, ClassValue] = {}

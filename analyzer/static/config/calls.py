@@ -6,6 +6,7 @@ named by keyword in recording calls, and environment variables.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 from sgl_graph.analyzer.static import facts as f
@@ -367,7 +368,8 @@ class Calls(Objects):
 
         if external_class(function) is not None:
             return Instance(function, {"args": tuple(arguments)})
-        deps = frozenset([f"package:{function.path.split('.')[0]}"])
+        root = function.path.split(".")[0]
+        deps = frozenset(["host" if root in sys.stdlib_module_names else f"package:{root}"])
         for value in (*arguments, *keywords.values()):
             deps |= deps_of(value)
         return unknown(deps, self.place())

@@ -35,6 +35,12 @@ from sgl_graph.analyzer.static.config.values import (
 _MAX_ELEMENTS = 20_000
 
 
+class _Endless(Exception):  # noqa: N818 - leaves a comprehension whose elements are not known
+    def __init__(self, deps: Deps) -> None:
+        super().__init__()
+        self.deps = deps
+
+
 class Expressions(Machine):
     """The part of the evaluator that turns an expression into a value."""
 
@@ -281,6 +287,9 @@ class Expressions(Machine):
         held = self.control
         try:
             self._comprehend(loops, 0, lambda: self._collect(kind, elements, result))
+        except _Endless as endless:
+            result.items.clear()
+            result.opaque = endless.deps
         finally:
             self.control = held
             self.frames.pop()
@@ -308,7 +317,7 @@ class Expressions(Machine):
         deps = deps_of(source)
         runs = self.runs(source)
         if runs is None:
-            raise Unsupported("comprehension over something unknown")
+            raise _Endless(operators.inner_deps(source) | deps | (getattr(single(source), "opaque", None) or NO_DEPS))
         held = self.control
         self.control = held | deps
 

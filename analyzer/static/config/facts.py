@@ -58,13 +58,13 @@ class LaunchFacts:
         environment: Mapping[str, str] | None = None,
         device: DeviceFacts | None = None,
         model_configs: Callable[[str], Mapping[str, Any] | None] = lambda path: None,
-        path_exists: Callable[[str], bool] = lambda path: False,
+        path_kind: Callable[[str], str | None] = lambda path: None,
         packages: Mapping[str, bool] | None = None,
         unknown_environment: frozenset[str] = frozenset(),
     ) -> None:
         self.device = device
         self._model_configs = model_configs
-        self._path_exists = path_exists
+        self._path_kind = path_kind
         self._packages = dict(packages or {})
         named = {name: taint(value, frozenset({f"env:{name}"})) for name, value in (environment or {}).items()}
         for name in unknown_environment:
@@ -145,11 +145,17 @@ class LaunchFacts:
             models.apply_overrides(loaded, overrides)
         return loaded
 
-    def path_exists(self, path: Value) -> Value:
-        """Whether a path exists where the server will run: certain only for what exists here."""
-        if isinstance(path, str) and path and self._path_exists(path):
-            return True
-        return unknown(["disk"])
+    def path_is(self, path: str, kinds: tuple[str, ...]) -> Value:
+        """Whether a path is a `file` or a `folder`, as seen from here.
+
+        A model whose configuration is known but that lies nowhere here is one that the server fetches by name.
+        """
+        kind = self._path_kind(path)
+        if kind is not None:
+            return kind in kinds
+        if path in self._loaded or self._model_configs(path) is not None:
+            return False
+        return taint(False, frozenset({"disk"}))
 
     def installed(self, package: str) -> tuple[bool | None, Deps]:
         """Whether a package can be imported, and what that rests on."""

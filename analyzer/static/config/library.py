@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 Arguments = list[Value]
 Keywords = dict[str, Value]
 
-_LOGGER = External("logging.getLogger()")
+_LOGGER = External("logging.getLogger")
 
 
 def _pure(path: str, function: Any) -> None:
@@ -107,12 +107,21 @@ def _getenv(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
     return machine.call(machine.get(machine.facts.environment, "get"), [arguments[0], default], {})
 
 
-@native("os.path.exists", "os.path.isdir", "os.path.isfile", "os.path.lexists", "os.access")
-def _exists(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
-    path = single(arguments[0])
-    if isinstance(path, str):
-        return machine.facts.path_exists(path)
-    return unknown(deps_of(arguments[0]) | {"disk"}, machine.place())
+def _path_test(kinds: tuple[str, ...]) -> Any:
+    def call(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
+        path = single(arguments[0])
+        if type(path) is Instance and "_text" in path.attrs:
+            path = path.attrs["_text"]
+        if isinstance(path, str):
+            return machine.facts.path_is(path, kinds)
+        return unknown(deps_of(arguments[0]) | {"disk"}, machine.place())
+
+    return call
+
+
+native("os.path.exists", "os.path.lexists", "os.access", "pathlib.Path().exists")(_path_test(("file", "folder")))
+native("os.path.isdir", "pathlib.Path().is_dir")(_path_test(("folder",)))
+native("os.path.isfile", "pathlib.Path().is_file")(_path_test(("file",)))
 
 
 @native("os.path.expanduser", "os.path.abspath", "os.path.realpath", "os.fspath", "os.path.expandvars")
@@ -280,11 +289,6 @@ def _path(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
 
     text = operators.lift(machine, work, *arguments)
     return Instance(External("pathlib.Path"), {"_text": text}, frozenset(["disk"])) if type(text) is str else unknown(["disk"])
-
-
-@native("pathlib.Path().exists", "pathlib.Path().is_dir", "pathlib.Path().is_file")
-def _path_exists(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
-    return machine.facts.path_exists(single(arguments[0]).attrs["_text"])
 
 
 @native("packaging.version.parse", "packaging.version.Version", "packaging.version")

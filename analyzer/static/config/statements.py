@@ -201,7 +201,7 @@ class Statements(Expressions):
 
     def _assumed(self, deps: Deps) -> bool:
         """Whether something rests on what is only assumed about the machine's software."""
-        return any(dep.startswith("package:") for dep in deps)
+        return any(dep.startswith("package:") or dep in ("disk", "host") for dep in deps)
 
     def handled(self) -> Raised | None:
         """The exception that the innermost running handler handles."""

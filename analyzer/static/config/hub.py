@@ -1,0 +1,30 @@
+"""The model hub as resolution code meets it: never asked, and a model is taken to come with the files that make it one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sgl_graph.analyzer.static.config.registry import native
+from sgl_graph.analyzer.static.config.values import External, Instance, ListV, Value, deps_of, single, unknown
+
+if TYPE_CHECKING:
+    from sgl_graph.analyzer.static.config.calls import Calls
+
+_API = "huggingface_hub.HfApi"
+
+
+@native(_API)
+def _api(machine: Calls, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+    return Instance(External(_API))
+
+
+@native(f"{_API}().repo_info", f"{_API}().model_info", "huggingface_hub.model_info", "huggingface_hub.repo_info")
+def _repo_info(machine: Calls, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+    files = [Instance(External("huggingface_hub.RepoSibling"), {"rfilename": "config.json"})]
+    return Instance(External("huggingface_hub.ModelInfo"), {"siblings": ListV(list(files))}, frozenset({"model"}))
+
+
+@native(f"{_API}().file_exists", "huggingface_hub.file_exists")
+def _file_exists(machine: Calls, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+    name = single(keywords.get("filename", arguments[-1] if arguments else None))
+    return True if name == "config.json" else unknown({"model"} | deps_of(name), machine.place())

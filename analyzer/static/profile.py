@@ -13,6 +13,8 @@ FIELD_REGISTRATION = "add_cli_args_from_dataclass"
 RESOLUTION_METHODS = ("resolve_once",)
 #: Checks that the launcher makes on the finished arguments.
 CHECK_METHODS = ("check_server_args",)
+#: Gives what resolution decided for a field, in releases that record decisions beside the arguments.
+RESULT_FUNCTION = "sglang.srt.arg_groups.overrides:resolution_result"
 #: Makes the arguments visible to the whole process, and the role that a scheduler process publishes under.
 PUBLISH_FUNCTION = "sglang.srt.runtime_context:publish"
 PUBLISH_ROLE = "scheduler"
@@ -45,9 +47,66 @@ GRAPH_CONFIG_FIELD = "cuda_graph_config"
 #: Attributes of one phase: the sizes and their bound.
 GRAPH_SIZES, GRAPH_BOUND, GRAPH_BACKEND = "bs", "max_bs", "backend"
 #: Fields that hold the decode sizes in releases without settings per phase.
-LEGACY_SIZE_FIELDS = {"decode": ("cuda_graph_bs",), "prefill": ("piecewise_cuda_graph_tokens",)}
+LEGACY_SIZE_FIELDS = {"decode": "cuda_graph_bs", "prefill": "piecewise_cuda_graph_tokens"}
+LEGACY_OFF_FIELDS = {"decode": "disable_cuda_graph", "prefill": "disable_piecewise_cuda_graph"}
+LEGACY_ON_FIELDS = {"prefill": "enable_piecewise_cuda_graph"}
+#: Computes the decode sizes from a live runner, in the oldest releases.
+LEGACY_SIZE_FUNCTION = "sglang.srt.model_executor.cuda_graph_runner:get_batch_sizes_to_capture"
+#: Value of a phase's backend that turns its capture off.
+GRAPH_DISABLED = "disabled"
 
 # -- graph primitives ------------------------------------------------------------------------------------------------
 
 #: Decorators that name an operator at which a compiled graph is cut into pieces.
 SPLIT_REGISTRARS = frozenset({"register_split_op"})
+
+#: Words in the qualified name of a runner, a table or a file that tell what it captures; the first match counts.
+FAMILY_WORDS: tuple[tuple[str, str], ...] = (
+    ("metadata-glue", r"metadata_?glue|early_?verify_?metadata|glue_?graph"),
+    ("vit", r"vi_?t_?(npu|cuda)|vision|_vit_|_vl\b|internvl|multimodal"),
+    ("draft-extend", r"draft_?extend"),
+    ("draft", r"draft|frozen_?kv_?mtp|uno_"),
+    ("verify", r"sampling_?accept|target_?verify"),
+    ("prefill-piecewise", r"piecewise"),
+    ("prefill-breakable", r"breakable|row_?bucket"),
+    ("prefill-full", r"prefill"),
+    ("decode", r"decode|cuda_?graph_?runner|cudagraph_?backend|graph_?backend|graph_?runner|cpu_?graph"),
+)
+#: Words of classes that work for the draft model of speculative decoding.
+DRAFT_WORDS = r"draft|mtp"
+#: Configuration that names the speculative algorithm, and the capture settings per phase by attribute.
+SPECULATIVE_FIELD = "speculative_algorithm"
+
+# -- processes and triggers ------------------------------------------------------------------------------------------
+
+#: Where the processes that may hold graphs start: role, qualified name, and what must be configured for it to exist.
+WORKER_ENTRIES: tuple[tuple[str, str], ...] = (
+    ("scheduler", "sglang.srt.managers.scheduler:run_scheduler_process"),
+    ("encoder", "sglang.srt.disaggregation.encoder.server:launch_server"),
+)
+#: Functions in which a worker serves until it ends; what only they lead to is triggered by requests.
+EVENT_LOOPS = r"^(run_)?(event_loop\w*|dispatch_event_loop|run_event_loop)$"
+#: Functions that serve administrative requests: weights, memory, roles, adapters, scaling.
+ADMIN_HANDLERS = (
+    r"update_weights|weights_(from|by)|release_memory|resume_memory|role_switch|load_lora|unload_lora|elastic"
+    r"|scale_(up|down)|_profile$|flush_cache"
+)
+
+# -- components of a path --------------------------------------------------------------------------------------------
+
+#: Base classes whose subclasses are the attention backends, the token dispatchers and the LoRA backends of a path.
+COMPONENT_BASES: tuple[tuple[str, str], ...] = (
+    ("attention", "AttentionBackend"),
+    ("moe", "BaseDispatcher"),
+    ("lora", "BaseLoRABackend"),
+)
+#: Packages whose classes hold the memory of collectives.
+COMMUNICATION_PACKAGES = ("sglang.srt.distributed.device_communicators",)
+#: Methods that a component has only to serve captured graphs.
+GRAPH_STATE_METHODS = ("init_cuda_graph_state",)
+
+# -- topology --------------------------------------------------------------------------------------------------------
+
+#: Sizes that multiply to the number of scheduler processes of one server.
+RANK_FIELDS = ("tp_size", "pp_size")
+ENCODER_FIELD = "encoder_only"

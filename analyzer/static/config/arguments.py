@@ -253,10 +253,27 @@ def parse(machine: Calls, parser: Value, tokens: Sequence[str]) -> Instance:
             raise CommandInvalid(f"{name} takes no value", hint=_declared(declaration))
         _apply(machine, parser, declaration, name, values, namespace)
         declarations.given[declaration.dest] = name
+    for name, text in machine.assumed_fields.items():
+        _assume(machine, parser, declarations, name, text, namespace)
     for declaration in declarations.items:
         if declaration.required and declaration.dest not in declarations.given:
             raise CommandInvalid(f"the command needs {declaration.flags[0]}", hint=_declared(declaration))
     return namespace
+
+
+def _assume(
+    machine: Calls, parser: Value, declarations: Declarations, name: str, text: str, namespace: Instance
+) -> None:
+    """A value settled by hand stands where the command gives none, without counting as given."""
+    declaration = next((item for item in declarations.items if item.dest == name), None)
+    if declaration is None:
+        raise CommandInvalid(f"--assume {name}: this release has no such argument")
+    if name in declarations.given:
+        raise CommandInvalid(f"--assume {name}: the command gives {declarations.given[name]} itself")
+    if declaration.takes() == 0:
+        namespace.attrs[name] = text.lower() in ("1", "true", "yes")
+    else:
+        _apply(machine, parser, declaration, f"--assume {name}", text.split(), namespace)
 
 
 def _starts_option(token: str) -> bool:

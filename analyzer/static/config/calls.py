@@ -202,6 +202,10 @@ class Calls(Objects):
             return frame.yielded if frame.yielded.opaque is None else unknown(frame.yielded.opaque)
         if facts.flags & f.ASYNC:
             return unknown(["await"], self.place())
+        result = single(signal[1])
+        if type(result) is ListV and id(result) not in self.made:
+            self.keep(result)
+            self.made[id(result)] = Place(function.module.module.path, facts.line, function.qualname)
         return signal[1]
 
     def _recurses(self, function: FunctionV) -> bool:

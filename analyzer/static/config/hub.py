@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sgl_graph.analyzer.static.config.registry import native
-from sgl_graph.analyzer.static.config.values import External, Instance, ListV, Value, deps_of, single, unknown
+from sgl_graph.analyzer.static.config.values import External, Instance, ListV, Value, deps_of, single, taint
 
 if TYPE_CHECKING:
     from sgl_graph.analyzer.static.config.calls import Calls
@@ -27,4 +27,4 @@ def _repo_info(machine: Calls, arguments: list[Value], keywords: dict[str, Value
 @native(f"{_API}().file_exists", "huggingface_hub.file_exists")
 def _file_exists(machine: Calls, arguments: list[Value], keywords: dict[str, Value]) -> Value:
     name = single(keywords.get("filename", arguments[-1] if arguments else None))
-    return True if name == "config.json" else unknown({"model"} | deps_of(name), machine.place())
+    return True if name == "config.json" else taint(False, frozenset({"disk"}) | deps_of(name))

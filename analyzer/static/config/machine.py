@@ -55,10 +55,15 @@ class Machine(Journal):
         self.limit = _MAX_STEPS
         #: (id of an object, attribute) or (0, declared name) to the statement that wrote it last.
         self.written: dict[tuple[int, str], Place] = {}
+        #: id of a list to the function that returned it first: the one that computes it.
+        self.made: dict[int, Place] = {}
         #: Raises that were passed over because they rest on assumed facts.
         self.doubtful: list[tuple[Place, Deps]] = []
         #: Declarations of the parser that parsed the command.
         self.declarations: Any = None
+        #: The arguments' object once the command is parsed, and fields settled by hand.
+        self.record: Instance | None = None
+        self.assumed_fields: dict[str, str] = {}
         self.asserting = True
         #: Exceptions being handled, innermost last.
         self.handling: list[Raised] = []

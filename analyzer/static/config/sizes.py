@@ -1,0 +1,107 @@
+"""Configured capture sizes, by the function of the checkout that computes them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sgl_graph.analyzer.static import profile
+from sgl_graph.analyzer.static.config.operators import inner_deps
+from sgl_graph.analyzer.static.config.protocol import Buckets, Place
+from sgl_graph.analyzer.static.config.values import (
+    ABSENT,
+    External,
+    Fuzzy,
+    Instance,
+    ListV,
+    Value,
+    deps_of,
+    options_of,
+    single,
+)
+
+if TYPE_CHECKING:
+    from sgl_graph.analyzer.static.config.configuration import ResolvedConfiguration
+
+
+def configured_sizes(configuration: ResolvedConfiguration) -> list[Buckets]:
+    """The sizes of every phase that this release captures; empty where capture is off."""
+    config = configuration.result(profile.GRAPH_CONFIG_FIELD)
+    plain = single(config)
+    if type(plain) is Instance:
+        return [_of_phase(configuration, plain, config, phase) for phase in ("decode", "prefill")]
+    if config is not ABSENT and not (plain is None) and type(config) is Fuzzy:
+        return [Buckets(phase, None, None, tuple(sorted(config.deps))) for phase in ("decode", "prefill")]
+    return [_legacy(configuration, phase, name) for phase, name in profile.LEGACY_SIZE_FIELDS.items()]
+
+
+def _of_phase(configuration: ResolvedConfiguration, plain: Instance, config: Value, phase: str) -> Buckets:
+    machine = configuration.evaluator
+    settings = configuration.ask(lambda: machine.get(plain, phase))
+    backend = configuration.ask(lambda: machine.get(settings, profile.GRAPH_BACKEND))
+    deps = deps_of(config) | deps_of(settings) | deps_of(backend)
+    if single(backend) == profile.GRAPH_DISABLED:
+        return Buckets(phase, (), None, tuple(sorted(deps)))
+    sizes = configuration.ask(lambda: machine.get(settings, profile.GRAPH_SIZES))
+    if profile.GRAPH_DISABLED in options_of(backend)[0] or options_of(backend)[1]:
+        return Buckets(phase, None, _origin(configuration, sizes), tuple(sorted(deps | inner_deps(sizes))))
+    return _listed(configuration, phase, sizes, deps)
+
+
+def _listed(configuration: ResolvedConfiguration, phase: str, sizes: Value, deps: frozenset[str]) -> Buckets:
+    deps = deps | inner_deps(sizes)
+    plain = single(sizes)
+    items = configuration.evaluator.elements(plain) if type(plain) is ListV else None
+    if items is None:
+        return Buckets(phase, None, _origin(configuration, sizes), tuple(sorted(deps)))
+    numbers = [single(item) for item in items]
+    settled = tuple(number for number in numbers if type(number) is int)
+    known = settled if len(settled) == len(numbers) else None
+    return Buckets(phase, known, _origin(configuration, sizes), tuple(sorted(deps)))
+
+
+def _origin(configuration: ResolvedConfiguration, sizes: Value) -> Place | None:
+    for option in options_of(sizes)[0]:
+        found = configuration.evaluator.made.get(id(option))
+        if found is not None:
+            return found
+    return None
+
+
+def _legacy(configuration: ResolvedConfiguration, phase: str, name: str) -> Buckets:
+    machine = configuration.evaluator
+    off = configuration.result(profile.LEGACY_OFF_FIELDS[phase])
+    on_field = profile.LEGACY_ON_FIELDS.get(phase)
+    on = configuration.result(on_field) if on_field is not None else ABSENT
+    sizes = configuration.result(name)
+    if single(off) is True or (on is not ABSENT and single(on) is False) or (sizes is ABSENT and phase != "decode"):
+        return Buckets(phase, (), None)
+    deps = (deps_of(off) if off is not ABSENT else frozenset()) | (deps_of(on) if on is not ABSENT else frozenset())
+    if (off is not ABSENT and single(off) is ABSENT) or (on is not ABSENT and single(on) is ABSENT):
+        return Buckets(phase, None, _origin(configuration, sizes), tuple(sorted(deps)))
+    if sizes is not ABSENT and single(sizes) is not None:
+        return _listed(configuration, phase, sizes, deps)
+    return _computed_by_runner(configuration, phase, deps)
+
+
+def _computed_by_runner(configuration: ResolvedConfiguration, phase: str, deps: frozenset[str]) -> Buckets:
+    """Oldest releases compute the sizes from the live runner: what it knows beyond the arguments is unknown here."""
+    from sgl_graph.analyzer.static.config.resolve import lookup
+
+    function = lookup(configuration.evaluator, profile.LEGACY_SIZE_FUNCTION)
+    if function is ABSENT or phase != "decode":
+        return Buckets(phase, None, None, tuple(sorted(deps)))
+    runner = Instance(External("runner"), {"server_args": configuration.record}, frozenset({"server"}))
+    found = configuration.ask(lambda: configuration.evaluator.call(function, [runner], {}))
+    plain = single(found)
+    sizes = plain[0] if type(plain) is tuple and plain else plain
+    items = single(sizes)
+    numbers: list[int] = []
+    if type(items) is ListV and items.opaque is None:
+        for item in items.items:
+            options = [option for option in options_of(item)[0] if type(option) is int]
+            if len(options) != 1:
+                return Buckets(phase, None, Place("", 0, profile.LEGACY_SIZE_FUNCTION), tuple(sorted(deps)))
+            numbers += options
+    place = Place(function.module.module.path, function.facts.line, function.qualname)
+    settled = tuple(numbers) if numbers else None
+    return Buckets(phase, settled, place, tuple(sorted(deps | deps_of(found))))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 
 from sgl_graph.analyzer.static.facts import NESTS, Expression
 from sgl_graph.analyzer.static.link.annotations import Annotations
 from sgl_graph.analyzer.static.link.attributes import Attributes
 from sgl_graph.analyzer.static.link.calls import Calls
 from sgl_graph.analyzer.static.link.definitions import Definitions
+from sgl_graph.analyzer.static.link.effects import Effects
 from sgl_graph.analyzer.static.link.expressions import Expressions
 from sgl_graph.analyzer.static.link.frame import Frame
 from sgl_graph.analyzer.static.link.heap import Activation, Cell
@@ -44,6 +45,7 @@ class Interpreter:
         self.statements = Statements(self)
         self.definitions = Definitions(self)
         self.annotations = Annotations(self)
+        self.effects = Effects(self)
         self.frame: Frame | None = None
         self.line = 0
         self._patterns: dict[tuple[int, str, str], Pattern] = {}
@@ -82,6 +84,14 @@ class Interpreter:
         self.world.globals.setdefault(name, {})
         self.world.activations[("module", name)] = activation
         self.interpret(activation)
+
+    def is_loaded(self, name: str) -> bool:
+        """Whether a module was interpreted."""
+        return name in self._module_activations
+
+    def loaded_modules(self) -> Iterable[str]:
+        """Modules interpreted so far."""
+        return self._module_activations
 
     def module_activation(self, name: str) -> Activation | None:
         return self._module_activations.get(name)
@@ -160,6 +170,8 @@ class Interpreter:
                 activation = heap.queue.popleft()
                 activation.queued = False
                 self.interpret(activation)
+            if not self.world.survey and self.effects.follow():
+                continue
             starved = [a for a in self.world.activations.values() if a.starved and not a.pessimistic]
             if not starved:
                 return

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sgl_graph.analyzer.static.facts import Expression, Statement
 from sgl_graph.analyzer.static.link.frame import Environment, Frame, GuardLink, merge
+from sgl_graph.analyzer.static.link.heap import Cell
 from sgl_graph.analyzer.static.link.truth import fold_binary, truth_of
 from sgl_graph.analyzer.static.link.values import (
     ANYTHING,
@@ -36,6 +37,8 @@ class Statements:
 
     def __init__(self, interpreter: Interpreter) -> None:
         self._in = interpreter
+        #: Depth of blocks that only type checkers execute.
+        self._typing = 0
         self._table: dict[str, Callable[[Frame, Statement], bool]] = {
             "=": self._assign, "+=": self._augmented, ":": self._annotated, "e": self._expression, "if": self._if,
             "for": self._for, "while": self._while, "with": self._with, "try": self._try, "return": self._return,
@@ -211,6 +214,7 @@ class Statements:
 
     def _import(self, frame: Frame, s: Statement) -> bool:
         for dotted, renamed in s[2]:
+            self._note_import(dotted)
             if renamed is not None:
                 self.bind(frame, renamed, frozenset((ImportReference(dotted, None),)))
             else:
@@ -219,13 +223,20 @@ class Statements:
 
     def _from(self, frame: Frame, s: Statement) -> bool:
         module = frame.activation.module.absolute(s[2], s[3])
+        self._note_import(module)
         if s[4] == "*":
             self._star(frame, module)
             return True
         for name, renamed in s[4]:
+            self._note_import(f"{module}.{name}")
             reference = self._in.expressions.reference(module, name)
             self.bind(frame, renamed or name, frozenset((reference,)))
         return True
+
+    def _note_import(self, name: str) -> None:
+        world = self._in.world
+        if not self._typing and not world.survey and name not in world.imported and world.project.has_module(name):
+            world.imported.add(name)
 
     def _star(self, frame: Frame, module: str) -> None:
         self._in.ensure_module(module)
@@ -236,14 +247,23 @@ class Statements:
         if activation is not None and frame.activation.function is None and activation is not frame.activation:
             # Names that the other module binds later reach this one when it is interpreted again.
             self._in.world.heap.read(self._in.global_cell(module, "*"))
-        for name in list(table):
-            if not name.startswith("_") and name != "*":
+        listed = self._listed(table)
+        for name in sorted(listed) if listed is not None else list(table):
+            if listed is not None or (not name.startswith("_") and name != "*"):
                 self.bind(frame, name, frozenset((self._in.expressions.reference(module, name),)))
+
+    def _listed(self, table: dict[str, Cell]) -> set[str] | None:
+        """Names of a module's `__all__`; None where it has none or it is computed."""
+        if "__all__" not in table:
+            return None
+        values = self._in.models.iterate(self._in.world.heap.read(table["__all__"]))
+        names = {v.value for v in values if isinstance(v, Constant) and isinstance(v.value, str)}
+        return names if names and len(names) == len(values) else None
 
     # -- branches
 
     def _test(self, frame: Frame, test: Expression) -> tuple[Truth | None, tuple[str, ...]]:
-        if test[0] == "n" and test[1] == "TYPE_CHECKING":
+        if _is_typing(test):
             return Truth.TRUE, ()
         values = self._in.expressions.eval(frame, test)
         truth, depends = truth_of(values)
@@ -275,7 +295,10 @@ class Statements:
             frame.environment = dict(before)
             self._push(frame, test, False, s[1], shown, depends)
             self.narrow(frame, test, True)
+            typing = _is_typing(test)
+            self._typing += typing
             passes_then = self.block(frame, body)
+            self._typing -= typing
             then_environment = frame.environment
             frame.guards = held
         if shown is not Truth.TRUE or survey:
@@ -490,6 +513,10 @@ class Statements:
             kept = frozenset(v for v in values if wanted(v))
             if len(kept) != len(values):
                 frame.environment[name] = kept
+
+
+def _is_typing(test: Expression) -> bool:
+    return (test[0] == "n" and test[1] == "TYPE_CHECKING") or (test[0] == "a" and test[2] == "TYPE_CHECKING")
 
 
 def _refined(values: Values, classes: list[ClassValue]) -> Values:

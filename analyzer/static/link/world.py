@@ -59,6 +59,8 @@ class World:
         self.heap = Heap()
         self.kept_externals = (*kept_externals, *_STANDARD)
         self.globals: dict[str, dict[str, Cell]] = {}
+        #: Modules that executed import statements name, whether or not anything reads a name of them.
+        self.imported: set[str] = set()
         self.functions: dict[Hashable, FunctionValue] = {}
         self.classes: dict[Hashable, ClassValue] = {}
         self.containers: dict[Hashable, Container] = {}

@@ -68,6 +68,13 @@ CODES: dict[str, Code] = {
         "The block is still owned, but a graph with an earlier use of the same memory replayed between producer and consumer.",
         "Replay captures that share a pool in the order of capture.",
     ),
+    "handover-ambiguous": Code(
+        "hazard",
+        "a replay references memory that changed hands while it was captured",
+        "The address belonged to another capture's block, which was freed and reused inside this capture. If the graph reads the "
+        "former block, another graph has overwritten it since its producer ran.",
+        "Replay captures that share a pool in the order of capture, or do not free inside a capture what another one made.",
+    ),
     "handover-unproduced": Code(
         "hazard",
         "a consumer was replayed before the capture that produces its input",

@@ -129,7 +129,9 @@ def dependencies(state: WorkerState, graph: GraphState) -> list[Dependency]:
         )
         needs = handed and (block.dead or _reuses_handovers(state, graph))
         if clobbers or spoilt or needs:
-            found.append(Dependency(block, during, tuple(sorted(clobbers, key=str)), spoilt, needs))
+            found.append(
+                Dependency(block, during, tuple(sorted(clobbers, key=str)), spoilt, needs, block_id in graph.ambiguous)
+            )
     return found
 
 
@@ -146,6 +148,8 @@ def judge_order(state: WorkerState, graph: GraphState) -> Iterator[Judgement]:
         block = dependency.block
         if latest > produced or (dependency.spoilt and produced >= 0):
             code = "handover-overwritten" if block.dead else "handover-order"
+            if dependency.ambiguous:
+                code = "handover-ambiguous"
             yield Judgement(code, graph, block, block.inside.get(culprit) if culprit is not None else None, culprit)
         elif dependency.needs_producer and produced < 0:
             yield Judgement("handover-unproduced", graph, block, None, dependency.producer)

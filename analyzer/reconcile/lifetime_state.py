@@ -51,6 +51,8 @@ class Dependency:
     spoilt: bool
     #: Contents come from the producer's replay alone.
     needs_producer: bool
+    #: The graph may not reference the block at all.
+    ambiguous: bool
 
 
 @dataclass(slots=True, eq=False)
@@ -60,6 +62,8 @@ class GraphState:
     capture: Capture
     chain: Chain
     refs: dict[Id, Ref] = field(default_factory=dict)
+    #: Blocks named only where the same word may mean memory of this capture: it changed hands while the capture was open.
+    ambiguous: set[Id] = field(default_factory=set)
     dirty: bool = True
     dependencies: list[Dependency] = field(default_factory=list)
     #: Something to look at on each replay: dirty, dependencies, or a graph that should not run.
@@ -115,6 +119,8 @@ class WorkerState:
     def __init__(self) -> None:
         self.blocks: dict[Id, BlockState] = {}
         self.graphs: dict[Id, GraphState] = {}
+        #: What runs when a graph is replayed: itself, or the graph that its executable was updated from.
+        self.runs: dict[Id, GraphState] = {}
         self.stacks: dict[Id, list[tuple[str, int, str]]] = {}
         self.abandoned: set[Id] = set()
         #: Index of the last replay of each graph.
@@ -134,7 +140,7 @@ class WorkerState:
             chain = self._last_chain[capture.pool] = Chain(capture.pool, capture.label)
         chain.graphs.add(capture.graph)
         chain.ended = max(chain.ended, capture.ended)
-        graph = self.graphs[capture.graph] = GraphState(capture, chain)
+        graph = self.graphs[capture.graph] = self.runs[capture.graph] = GraphState(capture, chain)
         for ref in capture.refs:
             if ref.block is not None and ref.block not in graph.refs:
                 graph.refs[ref.block] = ref
@@ -145,11 +151,27 @@ class WorkerState:
                     self._overlaps.add(state)
                 state.users.add(capture.graph)
                 self.touch(state)
+        graph.ambiguous = self._ambiguous(capture)
         # Reference lists are the bulk of a capture; what is needed of them is in `refs`.
         capture.refs.clear()
         for other in chain.graphs:
             self.mark(other)
         return graph
+
+    def _ambiguous(self, capture: Capture) -> set[Id]:
+        """Foreign blocks all of whose words stand for a block of this capture as well."""
+        own: set[tuple[object, ...]] = set()
+        foreign: dict[Id, set[tuple[object, ...]]] = {}
+        for ref in capture.refs:
+            state = self.blocks.get(ref.block) if ref.block is not None else None
+            if state is None or state.record.during is None:
+                continue
+            word = (ref.node, ref.name, ref.parameter, ref.offset, ref.via)
+            if state.record.during == capture.graph:
+                own.add(word)
+            else:
+                foreign.setdefault(state.record.id, set()).add(word)
+        return {block for block, words in foreign.items() if words <= own}
 
     def touch(self, state: BlockState) -> None:
         """Something happened to a block: graphs that reference its memory must be looked at again."""

@@ -243,17 +243,20 @@ class WorkerJudge:
         if count > walked:
             start = self.state.replays - walked
             for index in range(max(walked, count - length), count):
-                self.state.last[cycle[index % length]] = start + index
+                graph = self.state.runs.get(cycle[index % length])
+                if graph is not None:
+                    self.state.last[graph.id] = start + index
             self.state.replays += count - walked
 
     def _one_replay(self, graph_id: Id) -> None:
         state = self.state
-        graph = state.graphs.get(graph_id)
+        graph = state.runs.get(graph_id)
         if graph is None:
             self._lack(f"a graph that was never seen to be captured was replayed: {graph_id}")
-        elif graph.alert:
-            self._check(graph)
-        state.last[graph_id] = state.replays
+        else:
+            if graph.alert:
+                self._check(graph)
+            state.last[graph.capture.graph] = state.replays
         state.replays += 1
 
     def _check(self, graph: GraphState) -> None:
@@ -295,16 +298,11 @@ class WorkerJudge:
             self.state.mark(graph.id)
 
     def _updated(self, graph: GraphState, line: GraphEvent) -> None:
-        source = self.state.graphs.get(line.by) if line.by is not None else None
+        source = self.state.runs.get(line.by) if line.by is not None else None
         if source is None:
             graph.unknown_contents = "its executable was updated from a graph that was not inspected"
-            return
-        graph.refs = dict(source.refs)
-        graph.unknown_contents = source.unknown_contents
-        for block_id in graph.refs:
-            if block_id in self.state.blocks:
-                self.state.blocks[block_id].users.add(graph.id)
-                self.state.touch(self.state.blocks[block_id])
+        else:
+            self.state.runs[graph.id] = source
 
     def _recorder(self, line: Recorder) -> None:
         if line.e == "tie":

@@ -110,12 +110,6 @@ class BlockTable:
             self._bury(block)
         return block
 
-    def refer_freed(self, allocation: Allocation) -> Block:
-        """The block of an allocation that was given back during the capture under way, before any graph referenced it."""
-        block = self.refer_dead(allocation)
-        self._emit("free", {"block": block.id, "stack": None, "t": None})
-        return block
-
     def refer_temporary(self, allocation: Allocation, freed_by: int | None) -> Block:
         """The block of memory that was handed out and given back inside the capture under way.
 
@@ -154,8 +148,8 @@ class BlockTable:
         return max(found, key=lambda block: block.id, default=None)
 
     def live(self) -> list[Block]:
-        """Registered blocks whose owner has not given them back."""
-        return list(self._live.values())
+        """Blocks that graphs reference and whose owner has not given them back."""
+        return [block for block in self._live.values() if not block.intruder]
 
     def is_live(self, device: int, address: int) -> bool:
         """Whether a registered live block begins at `address`."""

@@ -176,3 +176,19 @@ def test_a_pool_that_died_under_a_graph_fails() -> None:
     scene.gone("pool", own)
     scene.replay(graph)
     assert scene.footer().verdict().value == "FAIL"
+
+
+def test_memory_that_changed_hands_inside_a_capture_is_never_definite() -> None:
+    """A word that may mean the former block or the capture's own: sound in order, open otherwise."""
+    for order, expected in (((0, 1, 0, 1), "PASS"), ((0, 1, 1), "INCONCLUSIVE")):
+        scene = Scene()
+        s1, s2 = scene.graph(), scene.graph()
+        h = scene.block(0, during=s1)
+        scene.capture(s1, [(h, "chain")])
+        scene.free(h)
+        u = scene.block(0, during=s2)
+        scene.capture(s2, [(u, "chain")])
+        scene.bodies[-1]["refs"].append([0, 0, 0, 0, "param", "pool", h])
+        for index in order:
+            scene.replay((s1, s2)[index])
+        assert scene.footer().verdict().value == expected

@@ -106,6 +106,8 @@ class Recorder:
     def _reset(self) -> None:
         self.worker = f"{os.getpid()}-{self._clock():x}"
         self.sealed = False
+        #: The last drain is under way: whatever can still be settled has to be.
+        self.closing = False
         self._writer: ReceiptWriter | None = None
         self._order = 0
         self._log: deque[tuple[int, int]] = deque()
@@ -428,6 +430,7 @@ class Recorder:
         with self.lock:
             if self.sealed:
                 return
+            self.closing = True
             self.drain()
             self.order_replays(self.replays_logged)
             self._runs.flush()

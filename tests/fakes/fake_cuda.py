@@ -93,10 +93,17 @@ class Allocator:
         self.allocated = self.freed = 0
         self.pool = (0, 0)
         self.line = 1
+        self.anonymous = False
+
+    def _frames(self) -> list[dict[str, Any]]:
+        """The allocating stack, which blocks keep only while it is recorded."""
+        if not self.recording or self.anonymous:
+            return []
+        return [{"filename": "/work/program.py", "line": self.line, "name": "main"}]
 
     def _note(self, action: str, address: int, size: int) -> None:
         if self.recording and action != "free_completed":
-            frames = [{"filename": "/work/program.py", "line": self.line, "name": "main"}]
+            frames = self._frames()
             self.trace.append(
                 {
                     "action": action,
@@ -119,7 +126,7 @@ class Allocator:
             for index, block in enumerate(segment["blocks"]):
                 if block["state"] == "inactive" and block["size"] >= size:
                     rest = block["size"] - size
-                    block.update(size=size, state="active_allocated")
+                    block.update(size=size, state="active_allocated", frames=self._frames())
                     if rest:
                         spare = {"address": block["address"] + size, "size": rest, "state": "inactive"}
                         segment["blocks"].insert(index + 1, spare)

@@ -89,10 +89,10 @@ class CudaInspector:
             return
         try:
             driver = self._driver or Driver()
-            watch = AllocatorWatch(self.recorder, self.torch._C, driver, stacks=self.recorder.config.stacks)
+            watch = AllocatorWatch(self.recorder, self.torch, driver, stacks=self.recorder.config.stacks)
             watch.trace.start()
             self._reader, self._watch, self.active = NodeReader(driver), watch, True
-            RecorderSwitch(self.recorder, self.torch, watch.trace, self.patches).install()
+            RecorderSwitch(self.recorder, self.torch, watch, self.patches).install()
             self.recorder.recorder_event("on", detail="markers" if watch.trace.set_marker else "times")
             if self.recorder.config.poison:
                 self._poisoner = Poisoner(self.recorder, self.torch, driver)

@@ -33,7 +33,6 @@ class LaunchHooks:
         """Args: inspector: knows which raw graph was captured as what."""
         self._inspector = inspector
         self._executables: dict[int, int] = {}
-        self._updated: set[tuple[int, int]] = set()
         self._strangers: set[int] = set()
 
     def bind(self, executable: int, graph: int) -> None:
@@ -105,12 +104,7 @@ class LaunchHooks:
     def _updated_to(self, executable: Any, graph: Any, result: Any) -> None:
         if not _succeeded(result):
             return
-        handle = int(executable)
-        old, new = self._executables.get(handle), self._graph_of(int(graph))
-        self.bind(handle, new)
-        if (handle, new) not in self._updated:  # servers switch an executable between graphs at each replay
-            self._updated.add((handle, new))
-            self._inspector.recorder.graph_event(new, "updated", **({} if old is None else {"was": old}))
+        self.bind(int(executable), self._graph_of(int(graph)))
 
     def _destroy(self, original: Any) -> Any:
         def wrapper(executable: Any, *args: Any, **kwargs: Any) -> Any:
@@ -147,17 +141,16 @@ class LaunchHooks:
     def _set_parameters(self, original: Any) -> Any:
         def wrapper(executable: Any, *args: Any, **kwargs: Any) -> Any:
             result = original(executable, *args, **kwargs)
-            self._safely("update", self._changed, original.__name__, executable, result)
+            self._safely("update", self._changed, executable, result)
             return result
 
         return wrapper
 
-    def _changed(self, name: str, executable: Any, result: Any) -> None:
-        if _succeeded(result):
-            identifier = self._executables.get(int(executable))
-            self._inspector.recorder.problem(
-                "update", f"{name} changed graph {identifier}: its references are no longer those inspected"
-            )
+    def _changed(self, executable: Any, result: Any) -> None:
+        identifier = self._executables.get(int(executable))
+        if _succeeded(result) and identifier is not None:
+            # No `by`: the executable's references are no longer those of any inspected graph.
+            self._inspector.recorder.graph_event(identifier, "updated")
 
 
 def _succeeded(result: Any) -> bool:

@@ -268,9 +268,11 @@ class AllocatorWatch:
                     unowned["stale-word", word.name] = unowned.get(("stale-word", word.name), 0) + 1
                     continue
                 kind, block = tied
-                former = self._former_owner(window, word, segment) if kind == "chain" else None
-                if former is not None:
+                left = window.left_at(word.value) if kind == "chain" else None
+                if left is not None:
                     # The address was another capture's until this one freed and reused it: a node may mean either.
+                    where = (list(segment.pool), (segment.address, segment.size), segment.device)
+                    former = self._inherited(left, where, dead, out)
                     out.refs.append([word.node, word.name, word.parameter, word.offset, word.via, "pool", former.id])
             out.refs.append(
                 [word.node, word.name, word.parameter, word.offset, word.via, kind, None if block is None else block.id]
@@ -315,19 +317,6 @@ class AllocatorWatch:
                 return "chain", block
             return ("external" if block.allocation.during is None else "pool"), block
         return self._dangle(window, word, cell, where, dead, out)
-
-    def _former_owner(self, window: Window, word: Word, segment: SegmentView) -> Block | None:
-        """The block of another capture that held the address until it was freed inside this capture."""
-        for address, (graph, size, stack) in window.given_up.items():
-            if address <= word.value < address + size and graph != window.capture.graph:
-                place = (segment.address, segment.size)
-                pool = list(segment.pool)
-                blocks = self._recorder.blocks
-                known = blocks.dead_at(segment.device, address)
-                if known is not None and known.address == address and known.allocation.during == graph:
-                    return known
-                return blocks.refer_freed(Allocation(address, size, pool, place, segment.device, stack, graph))
-        return None
 
     def _allocation(self, cell: Cell, where: tuple[list[int], tuple[int, int], int], during: int | None) -> Allocation:
         pool, place, device = where

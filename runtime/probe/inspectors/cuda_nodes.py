@@ -13,6 +13,8 @@ from .kernel_layouts import unused_words
 _LOWEST, _HIGHEST = 1 << 32, 1 << 52
 _NAME_LENGTH = 300
 _TENSOR_MAP = 128
+#: By-value parameters up to this size are small arrays of addresses, filled whole; larger structs may have unused slots.
+_PLAIN = 64
 _QUIET = frozenset({"empty", "wait-event", "event-record", "mem-free"})
 _DEEPEST = 8
 
@@ -28,7 +30,7 @@ class Word:
         offset: Byte offset inside it.
         via: `param`, `extra`, `memcpy`, `memset`, `tma` or `child`.
         value: The word.
-        in_struct: Whether it lies inside a by-value struct, which may have unused slots.
+        in_struct: Whether it lies inside a large by-value struct of unknown layout, which may have unused slots.
     """
 
     node: int
@@ -171,15 +173,18 @@ class NodeReader:
         count = len(data) // 8
         if not count:
             return
-        in_struct = len(data) > 8
+        uncertain = len(data) > _PLAIN
         if parent is not None:
             via = "child"
         elif via == "param" and len(data) == _TENSOR_MAP:
             via = "tma"
         unused: frozenset[int] | None = None
+        looked = not uncertain
         for i, value in enumerate(struct.unpack_from(f"<{count}Q", data)):
             if _LOWEST <= value < _HIGHEST:
-                if unused is None:
-                    unused = unused_words(function.mangled, data, kernel.grid) if in_struct else frozenset()
-                if i * 8 not in unused:
-                    into.words.append(Word(number, name, parameter, i * 8, via, value, in_struct))
+                if not looked:
+                    looked = True
+                    unused = unused_words(function.mangled, data, kernel.grid)
+                    uncertain = unused is None
+                if unused is None or i * 8 not in unused:
+                    into.words.append(Word(number, name, parameter, i * 8, via, value, uncertain))

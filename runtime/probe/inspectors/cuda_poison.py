@@ -33,7 +33,7 @@ class Poisoner:
         pool = self.pools.get(graph)
         if pool is None or (count - 1) % _LOOK_EVERY:
             return
-        memory = cuda_segments.take(self._torch._C)
+        memory = cuda_segments.take(self._torch)
         stream = int(self._torch.cuda.current_stream().cuda_stream)
         size = blocks = 0
         for device, address, length in memory.free_cells(pool):

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
+
+from .cuda_atomic import unsplit
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +100,11 @@ def _pool(raw: Any) -> tuple[int, int]:
     return (int(raw[0]), int(raw[1])) if raw else (0, 0)
 
 
-def take(c: Any) -> MemoryMap:
+def take(torch: Any) -> MemoryMap:
     """Snapshot the allocator, without its events where this torch allows that."""
+    snapshot = torch._C._cuda_memorySnapshot
     try:
-        snapshot = c._cuda_memorySnapshot((0, 0, False))
+        found = unsplit([partial(snapshot, (0, 0, False))], torch)[0]
     except (TypeError, RuntimeError):
-        snapshot = c._cuda_memorySnapshot(None)
-    return MemoryMap(snapshot["segments"])
+        found = unsplit([partial(snapshot, None)], torch)[0]
+    return MemoryMap(found["segments"])

@@ -8,17 +8,18 @@ from typing import Any
 from .. import frames
 from ..patching import Patches
 from ..recorder import Recorder
-from .cuda_trace import AllocatorTrace
+from .cuda_memory import AllocatorWatch
 
 
 class RecorderSwitch:
     """Wraps the functions that switch recording, on `torch._C`, through which every caller goes."""
 
-    def __init__(self, recorder: Recorder, torch: Any, trace: AllocatorTrace, patches: Patches) -> None:
-        """Args: recorder: told of it. torch: the module. trace: what records. patches: restores."""
+    def __init__(self, recorder: Recorder, torch: Any, watch: AllocatorWatch, patches: Patches) -> None:
+        """Args: recorder: told of it. torch: the module. watch: what records. patches: restores."""
         self._recorder = recorder
         self._torch = torch
-        self._trace = trace
+        self._watch = watch
+        self._trace = watch.trace
         self._patches = patches
 
     def install(self) -> None:
@@ -31,12 +32,16 @@ class RecorderSwitch:
             self._patches.replace(c, "_cuda_setMemoryMetadata", self._metadata)
 
     def _switch(self, original: Any) -> Any:
-        recorder, trace = self._recorder, self._trace
+        recorder, trace, watch = self._recorder, self._trace, self._watch
 
         @functools.wraps(original)
         def switched(*args: Any, **kwargs: Any) -> Any:
             # What happened until here is read first; the program's own history is emptied by that, as its switch would.
-            recorder.drain()
+            try:
+                watch.exact()
+                recorder.drain()
+            except Exception as error:
+                recorder.problem("recorder switch", error)
             with recorder.lock:
                 result = original(*args, **kwargs)
                 try:
@@ -59,7 +64,7 @@ class RecorderSwitch:
             try:
                 if trace.set_marker is not None:
                     recorder.drain()
-                    trace.set_marker = None  # from here on the order of events rests on their times
+                    trace.yield_marker()  # from here on the order of events rests on their times
             except Exception as error:
                 recorder.problem("markers", error)
             return original(*args, **kwargs)

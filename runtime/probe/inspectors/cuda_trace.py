@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import gc
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
+
+from .cuda_atomic import unsplit
+from .cuda_segments import MemoryMap
 
 #: No pool has this identifier, so a snapshot of it holds the events and no segment. Both numbers must stay small: torch up to
 #: 2.11 drops a reference too many to each, which only the interpreter's cached small integers survive.
@@ -39,13 +41,16 @@ class Batch:
 class AllocatorTrace:
     """Owns the recording of the caching allocator's events in this process."""
 
-    def __init__(self, c: Any, *, stacks: bool = True) -> None:
-        """Args: c: `torch._C`. stacks: gather Python stacks with the events."""
-        self._c = c
+    def __init__(self, torch: Any, *, stacks: bool = True) -> None:
+        """Args: torch: the module. stacks: gather Python stacks with the events."""
+        self._torch = torch
+        self._c = c = torch._C
         self._switch = c._cuda_record_memory_history  # the original, whoever wraps it later
         self._stacks = stacks
         self._signature = 0
         self._counts: Counts = {}
+        self._marker: Callable[[str], None] | None = None
+        #: What a replay calls with its mark; None while nothing is recorded or the metadata is somebody else's.
         self.set_marker: Callable[[str], None] | None = None
         self.recording = False
 
@@ -66,7 +71,7 @@ class AllocatorTrace:
         self.recording = True
         setter = getattr(self._c, "_cuda_setMemoryMetadata", None)
         if setter is not None and not self._c._cuda_getMemoryMetadata():
-            self.set_marker = setter
+            self._marker = self.set_marker = setter
             setter(mark(0))
         self._counts = self._counts_of([self._c._cuda_memoryStats(d) for d in self._devices()])
 
@@ -86,17 +91,49 @@ class AllocatorTrace:
         )
         return f"{missed} allocator events happened while recording was off" if missed else None
 
+    def yield_marker(self) -> None:
+        """Leave the metadata to somebody else."""
+        self._marker = self.set_marker = None
+
     def unmark(self) -> None:
         """Stop marking events: somebody else uses the metadata, or recording ends."""
-        setter, self.set_marker = self.set_marker, None
-        if setter is not None:
-            setter("")
+        marker, self._marker, self.set_marker = self._marker, None, None
+        if marker is not None:
+            marker("")
 
-    def fetch(self) -> Batch:
-        """All events since the last fetch, removed from the history."""
-        before, raw, after = self._take()
+    def fetch(self, *, switch_off: bool = False) -> Batch:
+        """All events since the last fetch, removed from the history.
+
+        Args:
+            switch_off: End recording in the same step; `switch_on` takes it up again.
+        """
+        before, raw, after = self._take(switch_off)
+        if switch_off:
+            self.recording = False
+            self.set_marker = None
         lost = [text for device, entries in enumerate(raw) if (text := self._missing(device, entries, before, after))]
         return Batch(raw, lost)
+
+    def switch_on(self, number: int) -> MemoryMap:
+        """Record again after `fetch(switch_off=True)`; returns the segments of the same moment.
+
+        Args:
+            number: Replays that started so far.
+        """
+        snapshot = partial(self._c._cuda_memorySnapshot, (0, 0, False))
+        switch = partial(self._switch, *self._arguments()[self._signature])
+        stats = [partial(self._c._cuda_memoryStats, device) for device in self._devices()]
+        out = unsplit([switch, snapshot, *stats], self._torch)
+        self._counts = self._counts_of(out[2:])
+        self.recording = True
+        self.set_marker = self._marker
+        if self._marker is not None:
+            self._marker(mark(number))
+        return MemoryMap(out[1]["segments"])
+
+    def counted(self) -> int:
+        """Allocations and frees of all devices so far, by the allocator's own counters."""
+        return sum(a + f for a, f in self._counts_of([self._c._cuda_memoryStats(d) for d in self._devices()]).values())
 
     # Internals
 
@@ -114,25 +151,16 @@ class AllocatorTrace:
             head,
         ]
 
-    def _take(self) -> tuple[Counts, list[list[Entry]], Counts]:
-        """Counters, events, emptying and counters again, in one step that no other Python thread can enter.
-
-        `map` runs the C functions with no bytecode between them, so the interpreter lock is not handed over.
-        """
+    def _take(self, switch_off: bool) -> tuple[Counts, list[list[Entry]], Counts]:
+        """Counters, events, emptying and counters again, in one step."""
         stats = [partial(self._c._cuda_memoryStats, device) for device in self._devices()]
-        switch = self._switch
         arguments = self._arguments()[self._signature]
-        clear = [partial(switch, *arguments)]
-        if len(arguments) == 4:  # this torch empties the history only when it switches off
-            clear.insert(0, partial(switch, None, None, "python", 1))
+        off = partial(self._switch, None, None, "python", 1)
+        on = partial(self._switch, *arguments)
+        # Old releases of torch empty the history only when they switch off.
+        clear = [off] if switch_off else [off, on] if len(arguments) == 4 else [on]
         snapshot = partial(self._c._cuda_memorySnapshot, _NO_POOL)
-        collecting = gc.isenabled()
-        gc.disable()
-        try:
-            out = list(map(partial.__call__, [*stats, snapshot, *clear, *stats]))
-        finally:
-            if collecting:
-                gc.enable()
+        out = unsplit([*stats, snapshot, *clear, *stats], self._torch)
         n = len(stats)
         return self._counts_of(out[:n]), out[n]["device_traces"], self._counts_of(out[len(out) - n :])
 

@@ -1,6 +1,7 @@
 # expect: lifetime=FAIL
 # Only the child graph references the freed input; only the parent is replayed.
 from _common import capture, full, report
+from cuda.bindings import runtime
 
 x = full(3.0)
 _ = x * 2 + 1
@@ -8,7 +9,8 @@ inner, h = capture(lambda: x * 2 + 1)
 
 
 def outer_body():
-    inner.replay()
+    stream = torch.cuda.current_stream().cuda_stream
+    assert int(runtime.cudaGraphLaunch(runtime.cudaGraphExec_t(inner.raw_cuda_graph_exec()), stream)[0]) == 0
     return h + 1
 
 

@@ -164,7 +164,7 @@ def test_a_stale_word_of_a_struct_is_listed_and_no_reference(bench: Run) -> None
     b = bench()
     gone, x = b.memory.malloc(512), b.memory.malloc(512)
     b.memory.free(gone)
-    b.torch.capture(lambda: [packed(x, gone)])
+    b.torch.capture(lambda: [packed(x, gone, *[0] * 20)])
     capture = b.records("capture")[0]
     assert [r[3] for r in capture["refs"]] == [0]
     assert capture["unowned"] == [{"kind": "stale-word", "name": "kernel", "count": 1}]
@@ -208,6 +208,15 @@ def test_memory_of_the_segment_before_that_this_one_gives_back_is_that_segments(
     assert stacks[two["allocated"]][0][1] == 3
     frees = [(e["block"], stacks[e["stack"]][0][1]) for e in b.records("event") if e["e"] == "free"]
     assert frees == [(one["id"], 9), (two["id"], 9)]
+
+
+def test_a_small_array_of_addresses_is_used_whole(bench: Run) -> None:
+    b = bench()
+    gone, x = b.memory.malloc(512), b.memory.malloc(512)
+    b.memory.free(gone)
+    graph = b.torch.capture(lambda: [packed(x, gone)])
+    graph.replay()
+    assert b.timeline() == ["free 1", "replay 0"]
 
 
 def test_an_unreadable_node_makes_the_capture_incomplete(bench: Run) -> None:

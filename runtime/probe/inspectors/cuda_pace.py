@@ -1,0 +1,64 @@
+"""Decides when following every allocator event costs the program too much, and when it no longer would."""
+
+from __future__ import annotations
+
+#: Host time that following events may take, as a part of all time.
+BUDGET = 0.06
+#: An overload shorter than this is followed all the same.
+PATIENCE = 2.0
+#: What recording an event costs the allocating thread, measured with Python stacks (docs/measurements).
+RECORDING = 1.0e-6
+_WINDOW = 0.5
+
+
+class Pace:
+    """Sums the cost of windows of half a second; pure arithmetic on what it is told."""
+
+    def __init__(self) -> None:
+        self._start: float | None = None
+        self._cost = 0.0
+        self._over_since: float | None = None
+        self._rate: tuple[float, int] | None = None
+        self._calm_since: float | None = None
+
+    def overloaded(self, now: float, events: int, seconds: float) -> bool:
+        """Add a batch of `events` that took `seconds` to digest; says whether the overload has lasted.
+
+        Args:
+            now: Seconds of a steady clock.
+            events: How many.
+            seconds: The draining thread's time.
+        """
+        if self._start is None:
+            self._start = now
+            return False
+        self._cost += seconds + events * RECORDING
+        elapsed = now - self._start
+        if elapsed >= _WINDOW:
+            if self._cost / elapsed > BUDGET:
+                self._over_since = self._start if self._over_since is None else self._over_since
+            else:
+                self._over_since = None
+            self._start, self._cost = now, 0.0
+        return self._over_since is not None and now - self._over_since >= PATIENCE
+
+    def calm(self, now: float, counted: int) -> bool:
+        """Says whether the program's event rate has been affordable for a while, given the allocator's own count.
+
+        Args:
+            now: Seconds of a steady clock.
+            counted: Allocations and frees so far.
+        """
+        last, self._rate = self._rate, (now, counted)
+        if last is None or now <= last[0]:
+            return False
+        load = max(0, counted - last[1]) * 3 * RECORDING / (now - last[0])
+        if load > BUDGET / 2:
+            self._calm_since = None
+        elif self._calm_since is None:
+            self._calm_since = last[0]
+        return self._calm_since is not None and now - self._calm_since >= _WINDOW
+
+    def reset(self) -> None:
+        """Begin afresh, after a change of mode."""
+        self.__init__()  # type: ignore[misc]

@@ -19,6 +19,8 @@ from sgl_graph.analyzer.static.text import render
 #: Text that a module with a graph primitive cannot do without. It chooses what is read; it finds no site.
 #: A module without any of these words is never looked at: a plain search is far quicker than the pattern below.
 _HINTS = (b"raph", b"Capture", b".region(", b"torchair")
+#: Modules are found by names that those found before make known.
+_ROUNDS = 3
 _TOKENS = re.compile(
     rb"(?:CUDA|NPU|XPU|MUSA)Graph\b|cudaGraph[A-Z]|hipGraph[A-Z]|cuGraph[A-Z]|StreamBeginCapture|graph_pool_handle"
     rb"|capture_begin|make_graphed_callables|\.graph\(|\.cuda_graph\b|torchair|\.region\(|torch\.compile\("
@@ -57,7 +59,10 @@ def find_sites(project: Project, folder: str = "sglang/srt/") -> SiteSearch:
     types = GraphTypes(project, index.take(_TOKENS))
     found = _direct(types)
     owners = Owners(types, _effects(found))
-    if more := index.take(_any_of(_outside_names(owners))):
+    for _ in range(_ROUNDS):
+        more = index.take(_any_of(_outside_names(types, owners)))
+        if not more:
+            break
         types.extend(more)
         owners = Owners(types, _effects(found))
     found += _owner_sites(types, owners)
@@ -92,12 +97,29 @@ def _any_of(names: Iterable[str]) -> re.Pattern[bytes]:
     return re.compile("|".join(sorted(map(re.escape, names))).encode() or rb"(?!)")
 
 
-def _outside_names(owners: Owners) -> set[str]:
+def _outside_names(types: GraphTypes, owners: Owners) -> set[str]:
     """Names by which other modules get at graph-owning classes and split functions."""
-    names = {name.rsplit(":", 1)[-1].rsplit(".", 1)[-1] for name in (*owners.containers, *owners.contexts)}
+    classes = {*owners.containers, *owners.contexts}
     for level in (owners.tables, owners.runners, owners.composites):
-        names |= {name.rsplit(":", 1)[-1].rsplit(".", 1)[-1] for name in level.effects}
-    return names | set(breaks.splitters(owners))
+        classes |= set(level.effects)
+    names = {_short(name) for name in classes}
+    return names | _makers(types, {_short(name) for name in owners.tables.effects}) | set(breaks.splitters(owners))
+
+
+def _makers(types: GraphTypes, names: set[str]) -> set[str]:
+    """Functions that make an instance of one of the classes: whoever calls one need not name the class."""
+    return {
+        scope.qualname
+        for scope in types.scopes.values()
+        if scope.kind == "function"
+        and "." not in scope.qualname
+        and scope.returns
+        and any(last_name(call.expression[1]) in names for call in scope.calls)
+    }
+
+
+def _short(name: str) -> str:
+    return name.rsplit(":", 1)[-1].rsplit(".", 1)[-1]
 
 
 # -- graph interfaces called directly

@@ -9,6 +9,8 @@ ARGUMENT_CLASS = "sglang.srt.server_args:ServerArgs"
 PREPARE_FUNCTION = "sglang.srt.server_args:prepare_server_args"
 #: Derives one command-line argument from every annotated field of a class.
 FIELD_REGISTRATION = "add_cli_args_from_dataclass"
+#: Arguments that every value rests on: naming them as a cause says nothing.
+IDENTITY_FIELDS = frozenset({"model_path"})
 #: Methods that finish the resolution after construction, in releases that do it in a second step.
 RESOLUTION_METHODS = ("resolve_once",)
 #: Checks that the launcher makes on the finished arguments.

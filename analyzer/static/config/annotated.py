@@ -44,6 +44,7 @@ def _declare(machine: Calls, field: FieldV, kind: Expression, metadata: list[Exp
     flags = [name, *(machine.elements(evaluate(aliases)()) or [] if aliases and aliases != ["v", None] else [])]
     place = Place(field.owner.module.module.path, field.line, f"{field.owner.qualname}.{field.name}")
     declaration = Declaration(tuple(flags), field.name, place, default=None if default is ABSENT else default)
+    bare_switch = default is ABSENT
     if "action" in words and words["action"] != ["v", None]:
         extra = words.get("action_kwargs")
         keywords = _keywords(evaluate(extra)()) if extra is not None else {}
@@ -51,6 +52,8 @@ def _declare(machine: Calls, field: FieldV, kind: Expression, metadata: list[Exp
         _set_action(machine, declaration, evaluate(words["action"])(), keywords)
         return declaration
     _shape(declaration, kind, words, evaluate)
+    if declaration.action == "store_true" and bare_switch:
+        declaration.default = False
     if "nargs" in words and words["nargs"] != ["v", None] and declaration.action == "store":
         declaration.nargs = single(evaluate(words["nargs"])())
     if "const" in words:
@@ -122,7 +125,6 @@ def _shape(declaration: Declaration, kind: Expression, words: dict[str, Expressi
         declaration.kind = _scalar(element)
     elif name == "bool":
         declaration.action = "store_true"
-        declaration.default = False if declaration.default is None else declaration.default
     else:
         declaration.kind = _scalar(name)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sgl_graph.analyzer.errors import CommandInvalid
 from sgl_graph.analyzer.serving_command import is_option
+from sgl_graph.analyzer.static import profile
 from sgl_graph.analyzer.static.config.journal import Raised
 from sgl_graph.analyzer.static.config.operators import Inexact, to_python
 from sgl_graph.analyzer.static.config.protocol import Place
@@ -28,6 +29,7 @@ from sgl_graph.analyzer.static.config.values import (
     Value,
     options_of,
     single,
+    taint,
 )
 
 if TYPE_CHECKING:
@@ -174,7 +176,7 @@ def _set_action(machine: Calls, declaration: Declaration, action: Value, keyword
     plain = single(action)
     if isinstance(plain, str):
         declaration.action = plain
-        if plain in ("store_true", "store_false") and declaration.default is None:
+        if plain in ("store_true", "store_false") and "default" not in keywords:
             declaration.default = plain == "store_false"
     elif plain == External("argparse.BooleanOptionalAction"):
         declaration.action = "boolean"
@@ -252,6 +254,9 @@ def parse(machine: Calls, parser: Value, tokens: Sequence[str]) -> Instance:
         elif declaration.takes() == 0:
             raise CommandInvalid(f"{name} takes no value", hint=_declared(declaration))
         _apply(machine, parser, declaration, name, values, namespace)
+        if declaration.dest in namespace.attrs and declaration.dest not in profile.IDENTITY_FIELDS:
+            cause = frozenset({f"flag:{declaration.dest}"})
+            namespace.attrs[declaration.dest] = taint(namespace.attrs[declaration.dest], cause)
         declarations.given[declaration.dest] = name
     for name, text in machine.assumed_fields.items():
         _assume(machine, parser, declarations, name, text, namespace)

@@ -79,6 +79,9 @@ def _str(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
             found = machine.call_method(value, "__str__", [])
             if found is not ABSENT:
                 return found
+        if type(value) is Instance:
+            if "_text" in value.attrs:
+                return value.attrs["_text"]
             if "args" in value.attrs and type(value.attrs["args"]) is tuple:
                 return operators.concatenate(value.attrs["args"])
         if type(value) in (str, int, float, bool, type(None)) or operators.to_python_or(value, ABSENT) is not ABSENT:

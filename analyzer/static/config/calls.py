@@ -51,7 +51,7 @@ _DECORATORS = {
 
 
 _SMALL_BUDGET = 20_000
-_UNKNOWN_RECURSION, _KNOWN_RECURSION = 3, 30
+_UNKNOWN_RECURSION, _KNOWN_RECURSION = 6, 30
 
 
 class Calls(Objects):
@@ -291,6 +291,11 @@ class Calls(Objects):
         if frame.body_of is not None:
             scope = frame.parent or frame.module.frame
         value: Value = FunctionV(frame.module, facts, index, scope, owner)
+        if frame is not frame.module.frame and frame.body_of is None:
+            # Inside a function defaults hold what names mean now; elsewhere they wait for the first call.
+            for parameter in facts.parameters:
+                if parameter.default is not None and parameter.default[0] != "v":
+                    value.attrs[f"default:{parameter.name}"] = self.evaluate(parameter.default)
         for expression in reversed(facts.decorators):
             value = self._decorate(expression, value)
         return value

@@ -44,7 +44,9 @@ def _nested(configuration: ResolvedConfiguration, name: str, value: Value) -> li
     machine = configuration.evaluator
     entries: list[Entry] = []
     for key in records[0].attrs:
-        inner = configuration.ask(lambda key=key: machine.get(value, key))  # type: ignore[misc]
+        # The fields of a single record carry their own provenance; that of the record as a whole says less.
+        holder = records[0] if len(records) == 1 else value
+        inner = configuration.ask(lambda key=key, holder=holder: machine.get(holder, key))  # type: ignore[misc]
         path = f"{name}.{key}"
         plain = [o for o in options_of(inner)[0] if type(o) is Instance]
         if plain:
@@ -68,11 +70,10 @@ def _entry(configuration: ResolvedConfiguration, name: str, value: Value, defaul
         return Entry(name, None, Source.UNRESOLVED, decided_by=place, depends=depends)
     if assumed:
         return Entry(name, shown, Source.ASSUMPTION, decided_by=place, depends=depends)
-    if given and not deps:
-        return Entry(name, shown, Source.FLAG, decided_by=None if _as_given(configuration, head, value) else place)
     if not deps and _equal(plain, single(default)):
         return Entry(name, shown, Source.DEFAULT)
-    if not given and name in configuration.dispatching and deps and not _equal(plain, single(default)):
+    facts = {dep for dep in deps if not dep.startswith(("flag:", "env:"))}
+    if not given and name in configuration.dispatching and facts and not _equal(plain, single(default)):
         return Entry(name, None, Source.UNRESOLVED, automatic=True, predicted=shown, decided_by=place, depends=depends)
     if given and _as_given(configuration, head, value):
         return Entry(name, shown, Source.FLAG, depends=depends)
@@ -89,6 +90,8 @@ def _source(deps: frozenset[str]) -> Source:
         return Source.MODEL
     if any(dep.startswith("env:") for dep in deps):
         return Source.ENV
+    if any(dep.startswith("flag:") for dep in deps):
+        return Source.FLAG
     return Source.DEFAULT
 
 

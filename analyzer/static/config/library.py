@@ -111,7 +111,7 @@ def _path_test(kinds: tuple[str, ...]) -> Any:
     def call(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
         path = single(arguments[0])
         if type(path) is Instance and "_text" in path.attrs:
-            path = path.attrs["_text"]
+            path = single(path.attrs["_text"])
         if isinstance(path, str):
             return machine.facts.path_is(path, kinds)
         return unknown(deps_of(arguments[0]) | {"disk"}, machine.place())
@@ -287,8 +287,16 @@ def _path(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
             return os.path.join(*parts) if parts else "."
         return unknown(["disk"], machine.place())
 
-    text = operators.lift(machine, work, *arguments)
-    return Instance(External("pathlib.Path"), {"_text": text}, frozenset(["disk"])) if type(text) is str else unknown(["disk"])
+    parts = [single(a).attrs["_text"] if type(single(a)) is Instance and "_text" in single(a).attrs else a for a in arguments]
+    text = operators.lift(machine, work, *parts)
+    if not isinstance(single(text), str):
+        return unknown(["disk"], machine.place())
+    return Instance(External("pathlib.Path"), {"_text": text}, frozenset(["disk"]))
+
+
+@native("pathlib.Path().__str__", "pathlib.Path().as_posix")
+def _path_text(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
+    return single(arguments[0]).attrs["_text"]
 
 
 @native("packaging.version.parse", "packaging.version.Version", "packaging.version")

@@ -224,8 +224,10 @@ def compare(machine: Expressions, op: str, left: Value, right: Value) -> Verdict
     if len(ours) * len(theirs) > _MAX_COMBINATIONS:
         return None, deps
     found: set[bool | None] = set()
-    if open_left or open_right:
+    if (open_left or open_right) and not (op in ("is", "is not") and (_sentinel(left) or _sentinel(right))):
         found.add(None)
+    elif open_left or open_right:
+        found.add(op == "is not")  # what is unknown comes from outside: it is never an object made here for comparison
     for a, b in itertools.product(ours, theirs):
         verdict, more = _compare_single(machine, op, a, b)
         deps |= more
@@ -240,6 +242,11 @@ def compare(machine: Expressions, op: str, left: Value, right: Value) -> Verdict
 _ORDER: dict[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
+
+
+def _sentinel(value: Value) -> bool:
+    plain = single(value)
+    return type(plain) is Instance and plain.cls == External("builtins.object")
 
 
 def _compare_single(machine: Expressions, op: str, a: Value, b: Value) -> Verdict:

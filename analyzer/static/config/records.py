@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sgl_graph.analyzer.static.config.operators import hashable
-from sgl_graph.analyzer.static.config.registry import native
+from sgl_graph.analyzer.static.config.registry import CALLS, native
 from sgl_graph.analyzer.static.config.values import (
     ABSENT,
     NO_DEPS,
@@ -148,6 +148,8 @@ def fill_foreign(
         instance.payload = ListV(machine.elements(arguments[0]) or [] if arguments else [])
     elif external_class(base) is not None:
         instance.attrs["args"] = tuple(arguments)
+    elif f"{base.path}.__init__" in CALLS:
+        CALLS[f"{base.path}.__init__"](machine, [instance, *arguments], keywords)
     elif base.path.split(".")[0] in ("builtins", "abc", "typing", "enum"):
         return
     else:

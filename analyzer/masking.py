@@ -28,7 +28,7 @@ class Masker:
 
     def __init__(self, hosts: Sequence[str] = ()) -> None:
         """Args: hosts: names of the host, which are masked wherever they stand as words."""
-        names = [re.escape(name) for name in hosts if len(name) > 2 and name != "localhost"]
+        names = [re.escape(name) for name in hosts if len(name) > 1 and name != "localhost"]
         self._hosts = re.compile(rf"(?<![\w.-])(?:{'|'.join(names)})(?![\w-])") if names else None
         self.counts: Counter[str] = Counter()
 

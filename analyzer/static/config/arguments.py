@@ -43,7 +43,7 @@ CONSTANTS["argparse.REMAINDER"] = "..."
 _NO_VALUE_ACTIONS = {"store_true", "store_false", "store_const", "count", "help", "version", "append_const"}
 
 
-class Rejected(Exception):  # noqa: N818 - an outcome of the launch, not an error of this program
+class Rejected(Exception):
     """The checkout's own parser refuses a value: the launch does not start."""
 
     def __init__(self, why: str, place: Place) -> None:
@@ -233,7 +233,11 @@ def parse(machine: Calls, parser: Value, tokens: Sequence[str]) -> Instance:
     machine.declarations = declarations
     namespace = Instance(NAMESPACE)
     for declaration in declarations.items:
-        if declaration.default is not _SUPPRESS and declaration.dest not in namespace.attrs and declaration.action != "help":
+        if (
+            declaration.default is not _SUPPRESS
+            and declaration.dest not in namespace.attrs
+            and declaration.action != "help"
+        ):
             namespace.attrs[declaration.dest] = declaration.default
     namespace.attrs.update(declarations.defaults)
     position = 0
@@ -323,7 +327,9 @@ def _apply(
     action = declaration.action
     if action == "custom" and declaration.handler is not None:
         held = machine.line
-        machine.call(Bound(_method(machine, declaration.handler), declaration.handler), [parser, namespace, value, name], {})
+        machine.call(
+            Bound(_method(machine, declaration.handler), declaration.handler), [parser, namespace, value, name], {}
+        )
         machine.line = held
     elif action in ("store_true", "store_false"):
         attrs[declaration.dest] = action == "store_true"
@@ -368,7 +374,7 @@ def _convert(machine: Calls, declaration: Declaration, name: str, token: str) ->
 def _text(raised: Raised) -> str:
     from sgl_graph.analyzer.static.config.exceptions import describe
 
-    return describe(None, raised.value)  # type: ignore[arg-type]
+    return describe(raised.value)
 
 
 def _check_choice(machine: Calls, declaration: Declaration, name: str, value: Value, choices: Value) -> None:
@@ -426,4 +432,4 @@ def expand_config(tokens: Sequence[str], declared: Declarations | None, read: Ca
     return [*merged, *tokens[:at], *tokens[at + 2 :]]
 
 
-__all__ = ["DictV", "Declaration", "Declarations", "Rejected", "expand_config", "parse"]
+__all__ = ["Declaration", "Declarations", "DictV", "Rejected", "expand_config", "parse"]

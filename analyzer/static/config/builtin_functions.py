@@ -373,7 +373,14 @@ def _type(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
     def work(value: Value) -> Value:
         if type(value) is Instance:
             return value.cls
-        names = {ListV: "list", DictV: "dict", SetV: "set", type(None): "NoneType", ClassV: "type", FunctionV: "function"}
+        names = {
+            ListV: "list",
+            DictV: "dict",
+            SetV: "set",
+            type(None): "NoneType",
+            ClassV: "type",
+            FunctionV: "function",
+        }
         if type(value) in names:
             return External(f"builtins.{names[type(value)]}")
         if type(value) in (str, int, float, bool, tuple, bytes, range):

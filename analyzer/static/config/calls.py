@@ -160,7 +160,9 @@ class Calls(Objects):
         # A call may spend half of what its caller has left: one that does not end leaves enough for the rest.
         self.limit = min(limit, self.steps + max(_SMALL_BUDGET, (limit - self.steps) // 2))
         facts = function.facts
-        frame = Frame(function.module, None if function.frame is function.module.frame else function.frame, function.qualname)
+        frame = Frame(
+            function.module, None if function.frame is function.module.frame else function.frame, function.qualname
+        )
         frame.function = facts
         frame.owner = function.owner
         frame.receiver = receiver if receiver is not ABSENT else (arguments[0] if arguments else None)
@@ -309,7 +311,15 @@ class Calls(Objects):
             kind = _DECORATORS.get(plain.path)
             if kind is not None:
                 return Wrapped(kind, value)
-            if plain.path.split(".")[0] in ("abc", "typing", "typing_extensions", "torch", "functools", "contextlib", "triton"):
+            if plain.path.split(".")[0] in (
+                "abc",
+                "typing",
+                "typing_extensions",
+                "torch",
+                "functools",
+                "contextlib",
+                "triton",
+            ):
                 return value
             return value if type(value) is FunctionV else unknown(["decorator"])
         if type(decorator) is Fuzzy and decorator.open:
@@ -396,7 +406,9 @@ class Calls(Objects):
 
     # -- what cannot be evaluated
 
-    def give_up(self, function: FunctionV, arguments: Sequence[Value], keywords: dict[str, Value], reason: str) -> Value:
+    def give_up(
+        self, function: FunctionV, arguments: Sequence[Value], keywords: dict[str, Value], reason: str
+    ) -> Value:
         """Make unknown what a function may write, and its result."""
         place = Place(function.module.module.path, function.facts.line, function.qualname)
         self.note(place, reason)

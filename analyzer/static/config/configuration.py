@@ -131,7 +131,9 @@ class ResolvedConfiguration:
         if declarations is None:
             return frozenset()
         return frozenset(
-            item.dest for item in declarations.items if item.dest not in declarations.given and item.choices() is not None
+            item.dest
+            for item in declarations.items
+            if item.dest not in declarations.given and item.choices() is not None
         )
 
     def attribute(self, instance: InstanceOf, name: str) -> Values | None:

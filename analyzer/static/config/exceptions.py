@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from sgl_graph.analyzer.static.config.values import ClassV, External, Instance, ListV, Value, options_of, single
 
 if TYPE_CHECKING:
-    from sgl_graph.analyzer.static.config.calls import Calls
-    from sgl_graph.analyzer.static.config.statements import Statements
+    from sgl_graph.analyzer.static.config.operations import Operations
 
 # Exceptions of the standard library that handlers name beside Python's own, with the class they derive from.
 _LIBRARY: dict[str, type[BaseException]] = {
@@ -23,15 +22,15 @@ _LIBRARY: dict[str, type[BaseException]] = {
 }
 
 
-def matches(machine: Statements, value: Value, handled: Value) -> bool | None:
+def matches(machine: Operations, value: Value, handled: Value) -> bool | None:
     """Whether a handler of `handled` (a class or several) takes the exception."""
     options, open_ = options_of(handled)
     if open_ or not options:
         return None
     verdicts = []
     for option in options:
-        if type(option) is tuple or type(option) is ListV:
-            items = option if type(option) is tuple else option.items
+        if isinstance(option, (tuple, ListV)):
+            items = option.items if isinstance(option, ListV) else option
             found = [matches(machine, value, item) for item in items]
             verdicts.append(True if True in found else None if None in found else False)
         else:
@@ -39,7 +38,7 @@ def matches(machine: Statements, value: Value, handled: Value) -> bool | None:
     return verdicts[0] if len(set(verdicts)) == 1 else None
 
 
-def _matches_one(machine: Statements, value: Value, handled: Value) -> bool | None:
+def _matches_one(machine: Operations, value: Value, handled: Value) -> bool | None:
     if type(value) is not Instance:
         return True if handled in (External("builtins.Exception"), External("builtins.BaseException")) else None
     line = machine.ancestry(value.cls)
@@ -58,7 +57,7 @@ def _matches_one(machine: Statements, value: Value, handled: Value) -> bool | No
         if ours is not None and wanted is not None and issubclass(ours, wanted):
             return True
         unknown = unknown or ours is None
-    return None if unknown or (wanted is None and any(type(item) is External for item in line)) and unknown else False
+    return None if unknown or ((wanted is None and any(type(item) is External for item in line)) and unknown) else False
 
 
 def external_class(item: External) -> type[BaseException] | None:
@@ -70,11 +69,11 @@ def external_class(item: External) -> type[BaseException] | None:
     return found if isinstance(found, type) and issubclass(found, BaseException) else None
 
 
-def describe(machine: Calls, value: Value) -> str:
+def describe(value: Value) -> str:
     """`ValueError: text` of an exception, as far as its text is known."""
     if type(value) is not Instance:
         return "an exception"
-    name = value.cls.name if type(value.cls) is ClassV else value.cls.path.rsplit(".", 1)[-1]
+    name = value.cls.name if isinstance(value.cls, ClassV) else value.cls.path.rsplit(".", 1)[-1]
     arguments = single(value.attrs.get("args", ()))
     text = single(arguments[0]) if type(arguments) is tuple and arguments else None
     return f"{name}: {text}" if isinstance(text, str) else name

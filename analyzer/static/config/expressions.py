@@ -35,7 +35,7 @@ from sgl_graph.analyzer.static.config.values import (
 _MAX_ELEMENTS = 20_000
 
 
-class _Endless(Exception):  # noqa: N818 - leaves a comprehension whose elements are not known
+class _Endless(Exception):
     def __init__(self, deps: Deps) -> None:
         super().__init__()
         self.deps = deps
@@ -395,10 +395,13 @@ class Expressions(Machine):
         if kind is DictV or kind is SetV:
             if value.opaque is not None:
                 return None
-            return [key if _certain(item) else fuzzy((key, ABSENT), False, deps_of(item)) for key, item in value.items.items()]
+            return [
+                key if _certain(item) else fuzzy((key, ABSENT), False, deps_of(item))
+                for key, item in value.items.items()
+            ]
         if kind is str or kind is bytes or kind is range or kind is frozenset:
             return list(value) if len(value) <= _MAX_ELEMENTS else None
-        if kind is IteratorV:
+        if isinstance(value, IteratorV):
             self.touch(value)
             rest = value.items[value.position :]
             value.position = len(value.items)

@@ -30,8 +30,34 @@ from sgl_graph.analyzer.static.config.values import (
 
 # Python packages that every server has: it does not start without them.
 _ALWAYS = frozenset(
-    """torch transformers numpy sglang pydantic fastapi uvicorn zmq msgspec requests tqdm psutil packaging yaml orjson uvloop
-    aiohttp huggingface_hub tokenizers safetensors PIL IPython setproctitle triton filelock typing_extensions""".split()
+    [
+        "torch",
+        "transformers",
+        "numpy",
+        "sglang",
+        "pydantic",
+        "fastapi",
+        "uvicorn",
+        "zmq",
+        "msgspec",
+        "requests",
+        "tqdm",
+        "psutil",
+        "packaging",
+        "yaml",
+        "orjson",
+        "uvloop",
+        "aiohttp",
+        "huggingface_hub",
+        "tokenizers",
+        "safetensors",
+        "PIL",
+        "IPython",
+        "setproctitle",
+        "triton",
+        "filelock",
+        "typing_extensions",
+    ]
 )
 # Packages that come with a device's kind: declared by the release for CUDA, part of the vendor's image elsewhere.
 _BY_KIND = {
@@ -121,7 +147,7 @@ class LaunchFacts:
                 return None
         if name in profile.MODEL_CONFIG_LOADERS and profile.MODEL_CONFIG_MODULES in function.module.name:
             given = arguments[0] if arguments else keywords.get("model", ABSENT)
-            overrides = keywords.get("model_override_args", None)
+            overrides = keywords.get("model_override_args")
             return self.model_config(given, overrides)
         return ABSENT
 

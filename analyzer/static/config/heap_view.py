@@ -30,7 +30,7 @@ from sgl_graph.analyzer.static.config.values import (
 _ATOMS = (str, int, float, bool, type(None))
 
 
-class Opaque(Exception):  # noqa: N818 - a value without a constant; the reader gets an incomplete set instead
+class Opaque(Exception):
     """A value that has no constant form."""
 
 

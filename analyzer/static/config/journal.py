@@ -32,7 +32,7 @@ FELL_THROUGH: Signal = ("", None)
 _MAX_RUNS = 8
 
 
-class Raised(Exception):  # noqa: N818 - it carries an exception of the analysed program, it is not an error of this one
+class Raised(Exception):
     """The analysed program raised.
 
     Attributes:

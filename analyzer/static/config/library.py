@@ -46,7 +46,21 @@ def _pure(path: str, function: Any) -> None:
     native(path)(lambda machine, arguments, keywords: apply_plain(machine, function, arguments, keywords))
 
 
-for _name in ("ceil", "floor", "sqrt", "log", "log2", "log10", "gcd", "prod", "isclose", "isnan", "pow", "lcm", "trunc"):
+for _name in (
+    "ceil",
+    "floor",
+    "sqrt",
+    "log",
+    "log2",
+    "log10",
+    "gcd",
+    "prod",
+    "isclose",
+    "isnan",
+    "pow",
+    "lcm",
+    "trunc",
+):
     _pure(f"math.{_name}", getattr(math, _name))
 CONSTANTS.update({"math.inf": math.inf, "math.pi": math.pi, "math.nan": math.nan})
 for _name in ("join", "basename", "dirname", "normpath", "splitext", "split", "isabs"):
@@ -78,7 +92,9 @@ def _logger(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
 
 for _level in ("debug", "info", "warning", "warn", "error", "critical", "exception", "log", "setLevel", "addHandler"):
     native(f"logging.getLogger().{_level}", f"logging.{_level}")(_silent)
-CONSTANTS.update({f"logging.{name}": number for name, number in (("DEBUG", 10), ("INFO", 20), ("WARNING", 30), ("ERROR", 40))})
+CONSTANTS.update(
+    {f"logging.{name}": number for name, number in (("DEBUG", 10), ("INFO", 20), ("WARNING", 30), ("ERROR", 40))}
+)
 native("logging.getLogger().isEnabledFor")(lambda machine, arguments, keywords: False)
 
 
@@ -287,7 +303,9 @@ def _path(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
             return os.path.join(*parts) if parts else "."
         return unknown(["disk"], machine.place())
 
-    parts = [single(a).attrs["_text"] if type(single(a)) is Instance and "_text" in single(a).attrs else a for a in arguments]
+    parts = [
+        single(a).attrs["_text"] if type(single(a)) is Instance and "_text" in single(a).attrs else a for a in arguments
+    ]
     text = operators.lift(machine, work, *parts)
     if not isinstance(single(text), str):
         return unknown(["disk"], machine.place())

@@ -8,13 +8,13 @@ from typing import Any
 from sgl_graph.analyzer.static import facts as f
 from sgl_graph.analyzer.static import profile
 from sgl_graph.analyzer.static.config.facts import LaunchFacts
-from sgl_graph.analyzer.static.config.journal import Journal, Raised, Signal
+from sgl_graph.analyzer.static.config.journal import Raised
+from sgl_graph.analyzer.static.config.operations import Operations
 from sgl_graph.analyzer.static.config.protocol import Place
 from sgl_graph.analyzer.static.config.registry import builtin
 from sgl_graph.analyzer.static.config.values import (
     ABSENT,
     NO_DEPS,
-    ClassV,
     Deps,
     External,
     Frame,
@@ -33,7 +33,7 @@ _MAX_STEPS = 4_000_000
 _MAX_DEPTH = 90
 
 
-class Unsupported(Exception):  # noqa: N818 - control flow inside the evaluator, never shown to a user
+class Unsupported(Exception):
     """A construct that the evaluator does not model: the enclosing call becomes unknown."""
 
 
@@ -41,8 +41,8 @@ class Exhausted(Unsupported):
     """The step limit is spent."""
 
 
-class Machine(Journal):
-    """State of one evaluation. The operations that other parts implement are declared here."""
+class Machine(Operations):
+    """State of one evaluation: modules, names, limits, places."""
 
     def __init__(self, project: Project, facts: LaunchFacts) -> None:
         super().__init__()
@@ -70,40 +70,6 @@ class Machine(Journal):
         #: Statements that could not be evaluated, with the reason.
         self.problems: list[tuple[Place, str]] = []
         self._hold: list[object] = []
-
-    # -- implemented by the other parts
-
-    def evaluate(self, expression: f.Expression) -> Value:
-        """The value of an expression in the current frame."""
-        raise NotImplementedError
-
-    def execute(self, body: Sequence[f.Statement]) -> Signal:
-        """Run statements in the current frame."""
-        raise NotImplementedError
-
-    def call(self, function: Value, arguments: list[Value], keywords: dict[str, Value]) -> Value:
-        """Call a value."""
-        raise NotImplementedError
-
-    def get(self, value: Value, name: str) -> Value:
-        """Attribute of a value; ABSENT when it certainly has none."""
-        raise NotImplementedError
-
-    def set(self, value: Value, name: str, new: Value) -> None:
-        """Assign an attribute."""
-        raise NotImplementedError
-
-    def class_attribute(self, cls: ClassV, name: str) -> Value:
-        """An attribute of a class's own body; ABSENT when it has none."""
-        raise NotImplementedError
-
-    def define_function(self, index: int, frame: Frame, owner: ClassV | None) -> Value:
-        """The function object that a `def` makes, decorators applied."""
-        raise NotImplementedError
-
-    def define_class(self, index: int, frame: Frame) -> Value:
-        """The class object that a `class` statement makes, decorators applied."""
-        raise NotImplementedError
 
     # -- places and limits
 
@@ -220,7 +186,9 @@ class Machine(Journal):
             if source.startswith(profile.EAGER_PACKAGES):
                 self.import_module(source)
             for name, renamed in statement[4]:
-                if f"{source}.{name}".startswith(profile.EAGER_PACKAGES) and self.project.has_module(f"{source}.{name}"):
+                if f"{source}.{name}".startswith(profile.EAGER_PACKAGES) and self.project.has_module(
+                    f"{source}.{name}"
+                ):
                     self.import_module(f"{source}.{name}")
                 if counts[renamed or name] != 1 and (renamed or name) in names:
                     return False

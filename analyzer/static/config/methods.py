@@ -51,7 +51,9 @@ def method(value: Value, name: str) -> Value:
     return ABSENT
 
 
-def apply_plain(machine: Calls, function: Callable[..., Any], arguments: list[Value], keywords: dict[str, Value]) -> Value:
+def apply_plain(
+    machine: Calls, function: Callable[..., Any], arguments: list[Value], keywords: dict[str, Value]
+) -> Value:
     """Call a pure Python function with every combination of plain arguments."""
     names = list(keywords)
 

@@ -126,7 +126,7 @@ class Objects(Statements):
                 found = value.attrs[name] = found.evaluate()
             return found
         rest = self._get_beyond(value, name)
-        if found is ABSENT:
+        if type(found) is not Fuzzy:
             return rest
         present = [option for option in found.options if option is not ABSENT]
         if rest is ABSENT:
@@ -136,7 +136,7 @@ class Objects(Statements):
     def _get_beyond(self, value: Instance, name: str) -> Value:
         """What an object without the attribute of its own answers: its class, its `__getattr__`, the unknown."""
         cls = value.cls
-        if type(cls) is ClassV:
+        if isinstance(cls, ClassV):
             if name == "__dict__":
                 return DictV(dict(value.attrs), value.opaque)
             if name == "__class__":
@@ -170,7 +170,15 @@ class Objects(Statements):
 
     def _closed(self, item: External) -> bool:
         """Whether an external base class adds no attributes that matter."""
-        return item.path.split(".")[0] in ("builtins", "enum", "abc", "typing", "msgspec", "argparse", "typing_extensions")
+        return item.path.split(".")[0] in (
+            "builtins",
+            "enum",
+            "abc",
+            "typing",
+            "msgspec",
+            "argparse",
+            "typing_extensions",
+        )
 
     def _foreign_attribute(self, value: Instance, name: str) -> Value:
         if type(value.payload) in (DictV, ListV):
@@ -206,6 +214,8 @@ class Objects(Statements):
             return tuple(self.ancestry(cls))
         if name == "__dict__":
             return self.class_names(cls)
+        if name == "__dataclass_fields__" and self.kind_of(cls) == "record":
+            return DictV({field.name: unknown(["class"]) for field in self.record_fields(cls)})
         if name == "__members__" and self.kind_of(cls) == "enum":
             return DictV(dict(self.members(cls)))
         if name == "__annotations__":
@@ -497,7 +507,7 @@ class Objects(Statements):
     def truth_of_object(self, value: Instance) -> tuple[bool | None, Deps]:
         """Truth of an object: `__bool__`, `__len__`, the payload of a mixed enum member, else true."""
         if type(value.cls) is not ClassV:
-            return (True, NO_DEPS) if value.opaque is None else (True, NO_DEPS)
+            return True, NO_DEPS
         if self.kind_of(value.cls) == "enum":
             mixed = operators.is_mixed(value)
             return (bool(value.payload) if mixed and isinstance(value.payload, (int, str)) else True), NO_DEPS
@@ -583,7 +593,12 @@ class Objects(Statements):
             if found is ABSENT and name is not ABSENT:
                 raise self.fail("KeyError", str(name))
             return unknown(deps_of(index)) if found is ABSENT else found
-        if type(value) is External and value.path.split(".")[0] not in ("typing", "typing_extensions", "builtins", "collections"):
+        if type(value) is External and value.path.split(".")[0] not in (
+            "typing",
+            "typing_extensions",
+            "builtins",
+            "collections",
+        ):
             return unknown([f"package:{value.path.split('.')[0]}"], self.place())
         return Generic(value, index if type(index) is tuple else (index,))
 
@@ -652,9 +667,7 @@ class Objects(Statements):
         if type(value) is Instance:
             if type(value.payload) in types or any(item == kind for item in self.ancestry(value.cls)):
                 return True
-            if isinstance(value.payload, types) and operators.is_mixed(value):
-                return True
-            return False
+            return isinstance(value.payload, types) and operators.is_mixed(value)
         return type(value) in types
 
 

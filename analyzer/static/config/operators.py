@@ -35,8 +35,8 @@ from sgl_graph.analyzer.static.config.values import (
 )
 
 if TYPE_CHECKING:
+    from sgl_graph.analyzer.static.config.operations import Operations
     from sgl_graph.analyzer.static.facts import Expression, Statement
-    from sgl_graph.analyzer.static.config.expressions import Expressions
 
 _MAX_COMBINATIONS = 64
 _PLAIN = (str, int, float, bool, type(None), bytes, range, complex)
@@ -44,7 +44,7 @@ _LONGEST = 100_000
 Verdict = tuple[bool | None, Deps]
 
 
-class Inexact(Exception):  # noqa: N818 - the value has no single plain counterpart; the caller goes on with "unknown"
+class Inexact(Exception):
     """A value is not a single plain Python value."""
 
 
@@ -164,7 +164,7 @@ def simple_truth(value: Value) -> Verdict:
     return (found.pop() if len(found) == 1 else None), deps_of(value)
 
 
-def truth(machine: Expressions, value: Value) -> Verdict:
+def truth(machine: Operations, value: Value) -> Verdict:
     """Three-valued truth of any value."""
     if type(value) is not Fuzzy:
         if type(value) in _PLAIN:
@@ -181,7 +181,7 @@ def truth(machine: Expressions, value: Value) -> Verdict:
     return (found.pop() if len(found) == 1 else None), deps
 
 
-def _truth_of(machine: Expressions, value: Value) -> Verdict:
+def _truth_of(machine: Operations, value: Value) -> Verdict:
     kind = type(value)
     if kind in _PLAIN or kind is tuple or kind is frozenset:
         return bool(value), NO_DEPS
@@ -206,7 +206,7 @@ def _truth_of(machine: Expressions, value: Value) -> Verdict:
     return True, NO_DEPS
 
 
-def restricted(machine: Expressions, value: Value, wanted: bool) -> Value:
+def restricted(machine: Operations, value: Value, wanted: bool) -> Value:
     """The possibilities of a value that are truthy (or falsy)."""
     options, open_ = options_of(value)
     kept = [option for option in options if _truth_of(machine, option)[0] is not (not wanted)]
@@ -216,7 +216,7 @@ def restricted(machine: Expressions, value: Value, wanted: bool) -> Value:
 # -- comparison
 
 
-def compare(machine: Expressions, op: str, left: Value, right: Value) -> Verdict:
+def compare(machine: Operations, op: str, left: Value, right: Value) -> Verdict:
     """Three-valued comparison."""
     deps = deps_of(left) | deps_of(right)
     ours, open_left = options_of(left)
@@ -249,7 +249,7 @@ def _sentinel(value: Value) -> bool:
     return type(plain) is Instance and plain.cls == External("builtins.object")
 
 
-def _compare_single(machine: Expressions, op: str, a: Value, b: Value) -> Verdict:
+def _compare_single(machine: Operations, op: str, a: Value, b: Value) -> Verdict:
     if op == "is" or op == "is not":
         verdict, deps = _identical(a, b), NO_DEPS
         return (None if verdict is None else verdict is (op == "is")), deps
@@ -282,14 +282,14 @@ def _identical(a: Value, b: Value) -> bool | None:
     return False
 
 
-def equal(machine: Expressions, a: Value, b: Value) -> Verdict:
+def equal(machine: Operations, a: Value, b: Value) -> Verdict:
     """Three-valued equality of two single values."""
     if a is b:
         return True, NO_DEPS
     ka, kb = type(a), type(b)
     if ka in _PLAIN and kb in _PLAIN:
         return bool(a == b), NO_DEPS
-    if ka is tuple and kb is tuple or ka is ListV and kb is ListV:
+    if (ka is tuple and kb is tuple) or (ka is ListV and kb is ListV):
         return _equal_sequences(machine, a, b)
     if ka is Instance or kb is Instance:
         return machine.equal_objects(a, b)
@@ -315,7 +315,7 @@ def equal(machine: Expressions, a: Value, b: Value) -> Verdict:
     return False, NO_DEPS
 
 
-def _equal_sequences(machine: Expressions, a: Value, b: Value) -> Verdict:
+def _equal_sequences(machine: Operations, a: Value, b: Value) -> Verdict:
     deps = NO_DEPS
     if type(a) is ListV:
         if not a.exact or not b.exact:
@@ -334,7 +334,7 @@ def _equal_sequences(machine: Expressions, a: Value, b: Value) -> Verdict:
     return result, deps
 
 
-def contains(machine: Expressions, container: Value, item: Value) -> Verdict:
+def contains(machine: Operations, container: Value, item: Value) -> Verdict:
     """Three-valued membership of a single value in a single container."""
     kind = type(container)
     if kind is str:
@@ -409,7 +409,7 @@ _BINARY: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
-def lift(machine: Expressions, work: Callable[..., Value], *values: Value) -> Value:
+def lift(machine: Operations, work: Callable[..., Value], *values: Value) -> Value:
     """Apply a function of single values to every combination of possibilities."""
     if not any(type(value) is Fuzzy for value in values):
         return work(*values)
@@ -429,14 +429,14 @@ def lift(machine: Expressions, work: Callable[..., Value], *values: Value) -> Va
     return fuzzy(results, open_, deps, machine.place())
 
 
-def binary(machine: Expressions, op: str, left: Value, right: Value) -> Value:
+def binary(machine: Operations, op: str, left: Value, right: Value) -> Value:
     """A binary operation."""
     if type(left) in (int, float) and type(right) in (int, float) and op in "+-*":
         return _BINARY[op](left, right)
     return lift(machine, lambda a, b: _binary_single(machine, op, a, b), left, right)
 
 
-def _binary_single(machine: Expressions, op: str, a: Value, b: Value) -> Value:
+def _binary_single(machine: Operations, op: str, a: Value, b: Value) -> Value:
     ka, kb = type(a), type(b)
     if op == "+" and ka is ListV and kb is ListV:
         opaque = a.opaque if a.opaque is not None else b.opaque
@@ -463,7 +463,7 @@ def _binary_single(machine: Expressions, op: str, a: Value, b: Value) -> Value:
             return unknown(inner_deps(b))
     try:
         x, y = to_python(a), to_python(b)
-        if op == "*" and (isinstance(x, str) and y > _LONGEST or isinstance(y, str) and x > _LONGEST):
+        if op == "*" and ((isinstance(x, str) and y > _LONGEST) or (isinstance(y, str) and x > _LONGEST)):
             return unknown()
         if op in ("**", "<<") and (abs(y) > 4096 or abs(x) > 1 << 64):
             return unknown()
@@ -482,7 +482,7 @@ def _parts(value: Value) -> tuple[Value, ...]:
     return (External("builtins.NoneType"),) if value is None else (value,)
 
 
-def _combine(machine: Expressions, op: str, a: Value, b: Value) -> Value:
+def _combine(machine: Operations, op: str, a: Value, b: Value) -> Value:
     opaque = a.opaque if a.opaque is not None else b.opaque
     if op == "|":
         result = DictV(dict(a.items), opaque) if type(a) is DictV else SetV(dict(a.items), opaque)
@@ -502,7 +502,7 @@ def _combine(machine: Expressions, op: str, a: Value, b: Value) -> Value:
     return SetV(kept)
 
 
-def unary(machine: Expressions, op: str, value: Value) -> Value:
+def unary(machine: Operations, op: str, value: Value) -> Value:
     """A unary operation other than `not`."""
 
     def work(single_value: Value) -> Value:
@@ -532,12 +532,12 @@ def concatenate(parts: Sequence[Value]) -> Value:
 # -- subscripts and writes
 
 
-def subscript(machine: Expressions, value: Value, index: Value) -> Value:
+def subscript(machine: Operations, value: Value, index: Value) -> Value:
     """`value[index]`."""
     return lift(machine, lambda v, i: _subscript_single(machine, v, i), value, index)
 
 
-def _subscript_single(machine: Expressions, value: Value, index: Value) -> Value:
+def _subscript_single(machine: Operations, value: Value, index: Value) -> Value:
     kind = type(value)
     if kind is DictV:
         return _dict_item(machine, value, index)
@@ -568,7 +568,7 @@ def _subscript_single(machine: Expressions, value: Value, index: Value) -> Value
     raise machine.fail("TypeError", "not subscriptable")
 
 
-def _dict_item(machine: Expressions, value: DictV, index: Value) -> Value:
+def _dict_item(machine: Operations, value: DictV, index: Value) -> Value:
     key = hashable(index)
     if key is ABSENT:
         rest = [item for item in value.items.values() if item is not ABSENT]
@@ -588,7 +588,7 @@ def _dict_item(machine: Expressions, value: DictV, index: Value) -> Value:
     return found
 
 
-def store_item(machine: Expressions, container: Value, index: Value, value: Value) -> None:
+def store_item(machine: Operations, container: Value, index: Value, value: Value) -> None:
     """`container[index] = value` for a single container."""
     if machine.control:
         value = taint(value, machine.control, machine.place())
@@ -618,7 +618,7 @@ def store_item(machine: Expressions, container: Value, index: Value, value: Valu
                 raise machine.fail("IndexError", "assignment out of range") from None
 
 
-def add_member(machine: Expressions, container: SetV, value: Value) -> None:
+def add_member(machine: Operations, container: SetV, value: Value) -> None:
     """`container.add(value)`."""
     key = hashable(value)
     machine.touch(container)
@@ -635,7 +635,7 @@ def add_member(machine: Expressions, container: SetV, value: Value) -> None:
         container.items[key] = taint(True, deps) if deps else True
 
 
-def update(machine: Expressions, container: DictV, other: Value) -> None:
+def update(machine: Operations, container: DictV, other: Value) -> None:
     """`container.update(other)`."""
     options, open_ = options_of(other)
     machine.touch(container)

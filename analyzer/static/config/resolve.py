@@ -41,8 +41,7 @@ def resolve(project: Project, launch: Launch) -> ResolvedConfiguration:
     record: Value = None
     prepare = lookup(evaluator, profile.PREPARE_FUNCTION)
     if prepare is ABSENT:
-        module = profile.PREPARE_FUNCTION.split(":")[0]
-        raise CommandInvalid(f"this checkout has no {profile.PREPARE_FUNCTION}", hint=f"{module} is needed to read a command")
+        raise CommandInvalid(f"this checkout has no {profile.PREPARE_FUNCTION}", hint="it is what reads a command")
     module = evaluator.module(profile.PREPARE_FUNCTION.split(":")[0])
     assert module is not None
     evaluator.frames.append(module.frame)
@@ -57,14 +56,14 @@ def resolve(project: Project, launch: Launch) -> ResolvedConfiguration:
     except Rejected as rejected:
         starts = Starts(False, rejected.why, rejected.place.file, rejected.place.line)
     except Raised as raised:
-        starts = _failed(evaluator, raised.value, raised.place)
+        starts = _failed(raised.value, raised.place)
         record = record if type(record) is Instance else evaluator.record
     configuration = ResolvedConfiguration(evaluator, record if type(record) is Instance else None, starts, launch)
     return configuration
 
 
-def _failed(evaluator: Evaluator, value: Value, place: Place) -> Starts:
-    return Starts(False, describe(evaluator, value), place.file, place.line)
+def _failed(value: Value, place: Place) -> Starts:
+    return Starts(False, describe(value), place.file, place.line)
 
 
 def _model_configs(launch: Launch) -> Any:

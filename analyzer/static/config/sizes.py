@@ -68,7 +68,6 @@ def _origin(configuration: ResolvedConfiguration, sizes: Value) -> Place | None:
 
 
 def _legacy(configuration: ResolvedConfiguration, phase: str, name: str) -> Buckets:
-    machine = configuration.evaluator
     off = configuration.result(profile.LEGACY_OFF_FIELDS[phase])
     on_field = profile.LEGACY_ON_FIELDS.get(phase)
     on = configuration.result(on_field) if on_field is not None else ABSENT

@@ -146,10 +146,6 @@ class Statements(Expressions):
                 new = fuzzy((value, before), False, deps_of(container))
             operators.store_item(self, option, index, new)
 
-    def call_method(self, instance: Instance, name: str, arguments: list[Value]) -> Value:
-        """Call a method that the object's class defines; ABSENT when it defines none."""
-        raise NotImplementedError
-
     def _unpack(self, targets: list[f.Expression], value: Value) -> None:
         options, open_ = options_of(value)
         star = next((i for i, target in enumerate(targets) if target[0] == "*"), None)
@@ -260,7 +256,7 @@ class Statements(Expressions):
 
     def _import_external(self, dotted: str) -> None:
         """Importing a package that may not be installed raises where it is not."""
-        installed, deps = self.facts.installed(dotted.split(".")[0])
+        installed, _ = self.facts.installed(dotted.split(".")[0])
         if installed is False:
             raise Raised(Instance(External("builtins.ModuleNotFoundError")), self.place(), explicit=True)
         if installed is None:

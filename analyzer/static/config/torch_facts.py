@@ -62,7 +62,13 @@ def call(device: DeviceFacts | None, path: str) -> Value | None:
         return None
     if name == "is_initialized":
         return True  # either answer leads to the same device facts; this one without asking NVML
-    if name not in ("get_device_capability", "get_device_name", "get_device_properties", "device_count", "mem_get_info"):
+    if name not in (
+        "get_device_capability",
+        "get_device_name",
+        "get_device_properties",
+        "device_count",
+        "mem_get_info",
+    ):
         return None
     if device is None:
         return unknown(_DEVICE)

@@ -133,7 +133,18 @@ class SetV(Heap):
 class Frame(Heap):
     """Local names of one activation (or of a comprehension, or a class body)."""
 
-    __slots__ = ("body_of", "function", "module", "names", "owner", "parent", "qualname", "receiver", "scopes", "yielded")
+    __slots__ = (
+        "body_of",
+        "function",
+        "module",
+        "names",
+        "owner",
+        "parent",
+        "qualname",
+        "receiver",
+        "scopes",
+        "yielded",
+    )
 
     def __init__(self, module: ModuleV, parent: Frame | None, qualname: str) -> None:
         self.names: dict[str, Value] = {}
@@ -243,7 +254,9 @@ class Instance(Heap):
 
     __slots__ = ("attrs", "cls", "opaque", "payload")
 
-    def __init__(self, cls: ClassV | External, attrs: dict[str, Value] | None = None, opaque: Deps | None = None) -> None:
+    def __init__(
+        self, cls: ClassV | External, attrs: dict[str, Value] | None = None, opaque: Deps | None = None
+    ) -> None:
         self.cls = cls
         self.attrs: dict[str, Value] = attrs if attrs is not None else {}
         self.opaque = opaque

@@ -82,7 +82,7 @@ def _taken(state: WorkerState, block: BlockState, owner: Owner) -> str:
 def _later_capture(state: WorkerState, graph: GraphState, block: BlockState) -> Id | None:
     """A graph outside the chain whose capture took the block's memory after the chain let go of it."""
     takers = set(block.inside)
-    for other in block.overlaps:
+    for other in state.overlaps.of(block):
         if other.record.during is not None:
             takers.add(other.record.during)
     for taker in sorted(takers - graph.chain.graphs, key=str):
@@ -119,13 +119,13 @@ def dependencies(state: WorkerState, graph: GraphState) -> list[Dependency]:
         during = block.record.during if block is not None else None
         if block is None or during is None or during == graph.id or during not in state.graphs:
             continue
-        clobbers = {user for other in block.overlaps for user in other.users} - {during}
         handed = is_handover(state, graph, block)
         if block.dead and not handed:
             continue  # judged by its state alone
+        overlaps = state.overlaps.of(block)
+        clobbers = {user for other in overlaps for user in other.users} - {during}
         spoilt = _died_inside(block, state.graphs[during]) and any(
-            during in other.users and other.record.during == during and _younger(other, block)
-            for other in block.overlaps
+            during in other.users and other.record.during == during and _younger(other, block) for other in overlaps
         )
         needs = handed and (block.dead or _reuses_handovers(state, graph))
         if clobbers or spoilt or needs:
@@ -162,9 +162,11 @@ def _died_inside(block: BlockState, producer: GraphState) -> bool:
 
 def _younger(other: BlockState, block: BlockState) -> bool:
     a, b = other.record, block.record
-    if a.generation is not None and b.generation is not None and a.address == b.address:
-        return a.generation > b.generation
-    return str(type(a.id)) == str(type(b.id)) and a.id > b.id  # type: ignore[operator]
+    same_place = a.address == b.address and a.generation is not None and b.generation is not None
+    if same_place and a.generation != b.generation:
+        return (a.generation or 0) > (b.generation or 0)
+    # Identities are given in the order in which blocks were met, which within a capture is the order of its nodes.
+    return not (isinstance(a.id, int) and isinstance(b.id, int)) or a.id > b.id
 
 
 def _reuses_handovers(state: WorkerState, graph: GraphState) -> bool:
@@ -185,7 +187,7 @@ def _hands_over_and_reuses(state: WorkerState, consumer: GraphState) -> bool:
         if block is None or not block.dead or not is_handover(state, consumer, block):
             continue
         parties = {consumer.id, block.record.during}
-        if any(user not in parties for other in block.overlaps for user in other.users):
+        if any(user not in parties for other in state.overlaps.of(block) for user in other.users):
             return True
     return False
 

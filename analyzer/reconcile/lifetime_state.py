@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from dataclasses import dataclass, field
 
 from sgl_graph.analyzer.records.receipts import Block, Capture, Id, Pool, Ref
@@ -32,7 +32,6 @@ class BlockState:
     outside: Owner | None = None
     inside: dict[Id, Owner] = field(default_factory=dict)
     users: set[Id] = field(default_factory=set)
-    overlaps: list[BlockState] = field(default_factory=list)
 
     @property
     def dead(self) -> bool:
@@ -90,27 +89,40 @@ class Chain:
 
 
 class Overlaps:
-    """Referenced blocks by address, so that uses of the same memory by different allocations find each other."""
+    """Referenced blocks by address, so that uses of the same memory by different allocations find each other.
+
+    Graphs of a pool overlay thousands of temporaries, and few are ever asked about: pairs are looked up, never kept.
+    """
 
     def __init__(self) -> None:
         # By device and power of two of the size: within a class the search window is bounded by the size.
         self._classes: dict[tuple[int | str | None, int], list[tuple[int, int, BlockState]]] = {}
+        self._unsorted: set[tuple[int | str | None, int]] = set()
         self._serial = 0
 
     def add(self, state: BlockState) -> None:
-        """Enter a block and link it with all that overlap it."""
+        """Enter a block."""
+        self._serial += 1
+        key = (state.record.device, max(state.record.size, 1).bit_length())
+        self._classes.setdefault(key, []).append((state.record.address, self._serial, state))
+        self._unsorted.add(key)
+
+    def of(self, state: BlockState) -> list[BlockState]:
+        """All other blocks that overlap a block."""
         start, size, device = state.record.address, max(state.record.size, 1), state.record.device
-        for (other_device, power), entries in self._classes.items():
-            if other_device != device:
+        found = []
+        for key, entries in self._classes.items():
+            if key[0] != device:
                 continue
-            low = bisect_left(entries, (start - (1 << (power + 1)), -1))
+            if key in self._unsorted:
+                entries.sort()
+                self._unsorted.discard(key)
+            low = bisect_left(entries, (start - (1 << key[1]), -1))
             high = bisect_left(entries, (start + size, -1))
             for address, _, other in entries[low:high]:
-                if address + max(other.record.size, 1) > start:
-                    other.overlaps.append(state)
-                    state.overlaps.append(other)
-        self._serial += 1
-        insort(self._classes.setdefault((device, size.bit_length()), []), (start, self._serial, state))
+                if address + max(other.record.size, 1) > start and other is not state:
+                    found.append(other)
+        return found
 
 
 class WorkerState:
@@ -129,7 +141,7 @@ class WorkerState:
         #: Counts changes of blocks and graphs, so that what is derived from all of them is derived once a change.
         self.version = 0
         self.reuse: tuple[int, dict[Id, bool]] = (-1, {})
-        self._overlaps = Overlaps()
+        self.overlaps = Overlaps()
         self._last_chain: dict[Pool, Chain] = {}
 
     def capture(self, capture: Capture) -> GraphState:
@@ -148,14 +160,12 @@ class WorkerState:
                 if state is None:
                     continue
                 if not state.users:
-                    self._overlaps.add(state)
+                    self.overlaps.add(state)
                 state.users.add(capture.graph)
-                self.touch(state)
         graph.ambiguous = self._ambiguous(capture)
         # Reference lists are the bulk of a capture; what is needed of them is in `refs`.
         capture.refs.clear()
-        for other in chain.graphs:
-            self.mark(other)
+        self._mark_pool(capture.pool)
         return graph
 
     def _ambiguous(self, capture: Capture) -> set[Id]:
@@ -178,9 +188,14 @@ class WorkerState:
         self.version += 1
         for user in state.users:
             self.mark(user)
-        for other in state.overlaps:
-            for user in other.users:
-                self.mark(user)
+        if state.record.during is not None:
+            # Whoever shares the pool may lie over it.
+            self._mark_pool(state.record.pool)
+
+    def _mark_pool(self, pool: Pool) -> None:
+        for graph in self.graphs.values():
+            if graph.capture.pool == pool:
+                graph.dirty = graph.alert = True
 
     def pool_held(self, graph: GraphState) -> bool:
         """Whether another graph that is alive holds the pool of a graph that is not."""

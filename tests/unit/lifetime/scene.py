@@ -23,6 +23,7 @@ class Scene:
         self.order = 0
         self.counts = {"captures": 0, "replays": 0, "inspections": 0, "problems": 0}
         self._numbers = 0
+        self._generations: dict[int, int] = {}
 
     def _next(self) -> int:
         self.order += 1
@@ -47,9 +48,10 @@ class Scene:
     ) -> int:
         """An allocation at an offset of the segment."""
         number = self._number()
+        generation = self._generations[at] = self._generations.get(at, 0) + 1
         where = pool if pool is not None else POOL if during is not None else DEFAULT
         self.add(
-            "block", id=number, address=SEGMENT[0] + at, size=size, pool=where, segment=SEGMENT, device=0, generation=1,
+            "block", id=number, address=SEGMENT[0] + at, size=size, pool=where, segment=SEGMENT, device=0, generation=generation,
             allocated=allocated, during=during,
         )  # fmt: skip
         return number

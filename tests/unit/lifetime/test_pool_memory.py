@@ -192,3 +192,32 @@ def test_memory_that_changed_hands_inside_a_capture_is_never_definite() -> None:
         for index in order:
             scene.replay((s1, s2)[index])
         assert scene.footer().verdict().value == expected
+
+
+def test_a_block_that_its_own_capture_reused_is_never_whole() -> None:
+    """Freed and overlaid inside the capture that allocated it, and still referenced by another one."""
+    scene = Scene()
+    s1, s2 = scene.graph(), scene.graph()
+    b = scene.block(0, during=s1)
+    scene.free(b)
+    t = scene.block(0, during=s1)
+    scene.capture(s1, [(b, "chain"), (t, "chain")])
+    scene.capture(s2, [(b, "pool")])
+    scene.replay(s1, s2)
+    result = scene.footer().verdict()
+    assert result.value == "FAIL"
+    assert [finding.code for finding in result.findings] == ["handover-overwritten"]
+
+
+def test_a_large_pool_is_judged_without_keeping_pairs() -> None:
+    """Forty graphs that overlay a thousand temporaries each: what overlaps is looked up, not stored."""
+    scene = Scene()
+    graphs = []
+    for number in range(40):
+        graph = scene.graph()
+        blocks = [scene.block(512 * index, 512 * (1 + index % 3), during=graph) for index in range(1000)]
+        for block in blocks:
+            scene.free(block)
+        graphs.append(scene.capture(graph, [(block, "chain") for block in blocks], label=f"decode@{number}"))
+    scene.replay(*graphs, times=3)
+    assert scene.footer().verdict().value == "PASS"

@@ -254,8 +254,11 @@ class WorkerReceipts:
         self._open = opened
 
     def __iter__(self) -> Iterator[Line | Damage]:
-        with self._open() as stream:
-            yield from _read(self.name, stream)
+        try:
+            with self._open() as stream:
+                yield from _read(self.name, stream)
+        except OSError as error:
+            yield Damage(self.name, 0, f"cannot be read: {error.strerror or error}", fatal=True)
 
     def tapped(self, tap: Callable[[Line | Damage], None]) -> WorkerReceipts:
         """The same receipts, whose reader feeds each line to `tap` too: several judgements in one pass."""

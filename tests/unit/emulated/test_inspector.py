@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import emugraph as torch
@@ -16,9 +17,18 @@ from sgl_graph.runtime.probe.recorder import Recorder
 N = 1 << 16
 
 
-def recorder(folder: Path) -> Recorder:
+def recorder(folder: Path, *, poison: bool = False, count_only: bool = False) -> Recorder:
     """A recorder that writes below `folder`."""
-    return Recorder(ProbeConfig(folder, folder / "receipts", "run", "program", inspector="emugraph.inspector"))
+    config = ProbeConfig(
+        folder,
+        folder / "receipts",
+        "run",
+        "program",
+        inspector="emugraph.inspector",
+        poison=poison,
+        count_only=count_only,
+    )
+    return Recorder(config)
 
 
 def work() -> list[float]:
@@ -84,6 +94,72 @@ def test_puts_back_what_it_replaced(tmp_path: Path) -> None:
     handle.remove()
     assert [getattr(owner, name) for owner, name in places] == before
     assert torch.device.allocator.history.listeners == []
+
+
+class Runner:
+    """Captures under a method whose frame holds the key."""
+
+    def __init__(self) -> None:
+        self.x = torch.full((8,), 3.0)
+        self.graphs: dict[int, CUDAGraph] = {}
+
+    def capture_one(self, size: int) -> None:
+        """One bucket."""
+        self.graphs[size] = CUDAGraph()
+        with torch.cuda.graph(self.graphs[size]):
+            self.y = self.x[:size] * 2
+
+
+def test_labels_are_read_by_the_map(tmp_path: Path) -> None:
+    """The map's expression over the capturing frame."""
+    qualname = "test_inspector:Runner.capture_one"
+    site = {"id": "s1", "file": "emulated/test_inspector.py", "line": 1, "qualname": qualname, "role": "capture"}
+    path = {"id": "p1", "runner": "target", "family": "decode", "sites": ["s1"], "label": {"expression": "size"}}
+    (tmp_path / "map.json").write_text(json.dumps({"sites": [site], "paths": [path]}), "utf-8")
+    told = recorder(tmp_path)
+    handle = inspector.install(told)
+    try:
+        runner = Runner()
+        for size in (8, 4):
+            runner.capture_one(size)
+            runner.graphs[size].replay()
+    finally:
+        told.close("sealed")
+        handle.remove()
+    (file,) = (tmp_path / "receipts").glob("*.jsonl")
+    captures = [line for line in read_receipts(file) if isinstance(line, Capture)]
+    assert [(c.label, c.key, c.path) for c in captures] == [("target:decode@8", 8, "p1"), ("target:decode@4", 4, "p1")]
+
+
+def test_poison_fills_idle_pool_memory(tmp_path: Path) -> None:
+    """What the graph never writes and nothing registered lies over holds the pattern after a replay."""
+    told = recorder(tmp_path, poison=True)
+    handle = inspector.install(told)
+    try:
+        g = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(g):
+            never_written = torch.empty(N)
+            y = never_written + 0
+            del never_written
+        g.replay()
+        assert set(y.numpy().view("uint8")) == {0xA5}
+    finally:
+        told.close("sealed")
+        handle.remove()
+
+
+def test_counting_only_inspects_nothing(tmp_path: Path) -> None:
+    """Captures and replays are seen; the lifetime verdict of such receipts is never PASS."""
+    told = recorder(tmp_path, count_only=True)
+    handle = inspector.install(told)
+    try:
+        work()
+    finally:
+        told.close("sealed")
+        handle.remove()
+    (file,) = (tmp_path / "receipts").glob("*.jsonl")
+    result = lifetime_verdict([read_receipts(file)])
+    assert (result.value, result.workers[0].captures, result.workers[0].replays) == ("INCOMPLETE", 1, 3)
 
 
 def test_a_failing_recorder_does_not_reach_the_program(tmp_path: Path) -> None:

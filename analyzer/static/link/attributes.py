@@ -225,7 +225,8 @@ class Attributes:
                 if not found:
                     found.add(External.of(f"{base.path}.{name}") if self._in.keeps(base.path) else UNKNOWN)
                 continue
-            values = self.resolve(heap.read(heap.cell(("class", base, name))))
+            cell = heap.known(("class", base, name))
+            values = self.resolve(heap.read(cell)) if cell is not None else NOTHING
             for value in values:
                 if "enum" in cls.marks and not isinstance(value, (FunctionValue, Wrapped)):
                     found.add(EnumMember.of(base, name))
@@ -237,6 +238,8 @@ class Attributes:
                     found.add(value)
             if values:
                 break
+        if not found:
+            self._world.missed(cls, name)
         if not found and "enum" in cls.marks and name in ("__members__", "_member_map_"):
             return ANYTHING
         return frozenset(found) or self._in.starved()
@@ -254,7 +257,7 @@ class Attributes:
         settled = world.oracle.field(self._in, cls.qualname, name)
         if settled is not None:
             return settled
-        found: Values = self.resolve(heap.read(heap.cell(("attribute", cls, name))))
+        found: Values = heap.read(heap.cell(("attribute", cls, name)))
         bound = self._bind(cls, own, name)
         if bound:
             found = found | bound if found else bound
@@ -309,13 +312,15 @@ class Attributes:
                 continue
             if isinstance(base, External):
                 continue
-            values = self.resolve(heap.read(heap.cell(("class", base, name))))
+            cell = heap.known(("class", base, name))
+            values = self.resolve(heap.read(cell)) if cell is not None else NOTHING
             if not values:
                 continue
             generated = "dataclass" in cls.marks and name in base.fields
             if generated and not any(isinstance(v, (FunctionValue, Wrapped)) for v in values):
                 continue  # the generated constructor stores defaults where no argument was given
             return self._bound(values, receiver)
+        self._world.missed(cls, name)
         return NOTHING
 
     def _bound(self, values: Iterable[Value], receiver: Value) -> Values:
@@ -399,7 +404,7 @@ class Attributes:
                 if target.fuzzy:
                     heap.write(heap.cell(("attribute", target.cls, name)), values)
             elif isinstance(target, ClassValue):
-                heap.write(heap.cell(("class", target, name)), values)
+                heap.write(self._world.class_cell(target, name), values)
             elif isinstance(target, ModuleValue):
                 heap.write(self._in.global_cell(target.name, name), values)
             elif isinstance(target, FunctionValue):
@@ -407,7 +412,7 @@ class Attributes:
             elif isinstance(target, External):
                 heap.write(heap.cell(("external", f"{target.path}.{name}")), values)
             elif isinstance(target, EnumMember):
-                heap.write(heap.cell(("class", target.cls, name)), values)
+                heap.write(self._world.class_cell(target.cls, name), values)
             elif isinstance(target, Container) and target.kind == "namespace":
                 self._world.put(target, Constant.of(name), values)
 

@@ -18,7 +18,7 @@ from sgl_graph.analyzer.static.project import Module
 
 #: More distinct scalars than this in one cell say no more than "some scalar".
 _MOST_CONSTANTS = 40
-_MOST_VALUES = 400
+_MOST_VALUES = 160
 
 
 class Activation:

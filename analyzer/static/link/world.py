@@ -10,8 +10,11 @@ from sgl_graph.analyzer.static.link.frame import Frame, GuardLink
 from sgl_graph.analyzer.static.link.heap import Activation, Cell, Heap
 from sgl_graph.analyzer.static.link.oracle import Oracle
 from sgl_graph.analyzer.static.link.values import (
+    Bound,
     ClassValue,
+    Constant,
     Container,
+    EnumMember,
     External,
     FunctionValue,
     Instance,
@@ -100,6 +103,25 @@ class World:
             self._serial += 1
             known = self.containers[(kind, key)] = Container(kind, self._serial)
         return known
+
+    # -- class-level names
+
+    def class_cell(self, cls: ClassValue, name: str) -> Cell:
+        """The cell of a name in a class body, made on first use; lookups that missed it are told."""
+        key = ("class", cls, name)
+        known = self.heap.known(key)
+        if known is not None:
+            return known
+        cell = self.heap.cell(key)
+        for sub in (cls, *cls.subclasses):
+            missed = self.heap.known(("missed", sub, name))
+            if missed is not None:
+                self.heap.write(missed, frozenset((cls,)))
+        return cell
+
+    def missed(self, cls: ClassValue, name: str) -> None:
+        """Note that the activation at work found no such name in a class or its bases."""
+        self.heap.read(self.heap.cell(("missed", cls, name)))
 
     # -- containers
 
@@ -205,8 +227,6 @@ class World:
 
 def key_of(value: Value) -> Hashable:
     """The dictionary key of a value; None when it is not one particular thing."""
-    from sgl_graph.analyzer.static.link.values import Bound, Constant, EnumMember
-
     if isinstance(value, Constant):
         return ("k", value.value)
     if isinstance(value, (EnumMember, ClassValue, FunctionValue, External, Bound)):

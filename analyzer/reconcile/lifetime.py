@@ -25,7 +25,10 @@ def lifetime_verdict(
     """
     judges = sorted((WorkerJudge(receipts).read() for receipts in workers), key=lambda judge: judge.worker)
     results = [judge.result() for judge in judges]
-    findings = tuple(finding for judge in judges for finding in judge.findings)
+    found = [finding for judge in judges for finding in judge.findings]
+    findings = tuple(
+        sorted(found, key=lambda finding: finding.severity)
+    )  # definite before hazard, else as they were met
     gaps = _gaps(judges, results, expected_workers)
     value = next((v for v in _PRECEDENCE if any(r.value is v for r in results)), None)
     if value is not Verdict.FAIL and gaps:

@@ -79,11 +79,15 @@ class Words:
             parts.append(f"owned now by {owner[0]}")
         culprit = self._state.graphs.get(judgement.culprit) if judgement.culprit is not None else None
         if culprit is not None:
-            parts.append(f"because of {self.title(culprit.capture)}")
+            parts.append(f"the other graph is {self.title(culprit.capture)}")
         return "; ".join(parts)
 
     def _owner(self, judgement: Judgement) -> str | list[str]:
         taker, owner = judgement.culprit, judgement.owner
+        if owner is None and (
+            judgement.code == "handover-unproduced" or judgement.block is None or not judgement.block.dead
+        ):
+            return UNKNOWN
         if owner is not None:
             places = self._places(owner.stack)
             if isinstance(places, list):

@@ -13,14 +13,15 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 LIVE = 10_000
 FREES = 200
 CASES = {"19 nodes": (19, 1), "700 nodes": (700, 1), "50 graphs": (19, 50)}
 
 
-def measure(nodes: int, graphs: int, seconds: float) -> dict[str, float]:
-    """One case in this process: medians of the step and of the replay call, in microseconds."""
+def measure(nodes: int, graphs: int, seconds: float, warm: float) -> dict[str, float]:
+    """One case in this process: the step and the replay call in microseconds, after `warm` seconds."""
     import torch
 
     live = [torch.empty(256 + i % 7, device="cuda") for i in range(LIVE)]
@@ -38,8 +39,8 @@ def measure(nodes: int, graphs: int, seconds: float) -> dict[str, float]:
     steps: list[float] = []
     calls: list[float] = []
     clock = time.perf_counter_ns
-    end = time.monotonic() + seconds
-    warm = time.monotonic() + seconds / 4
+    end = time.monotonic() + warm + seconds
+    warm = time.monotonic() + warm
     i = 0
     while time.monotonic() < end:
         start = clock()
@@ -68,13 +69,30 @@ def measure(nodes: int, graphs: int, seconds: float) -> dict[str, float]:
     }
 
 
+def receipts_of(folder: Path) -> dict[str, Any]:
+    """What the probe wrote about itself."""
+    records = [json.loads(line) for path in folder.glob("*.jsonl") for line in path.read_text().splitlines()]
+    captures = [r for r in records if r["k"] == "capture"]
+    if not captures:
+        return {}
+    nodes = sum(sum(c["nodes"].values()) for c in captures)
+    return {
+        "nodes": sum(c["spent"]["nodes"] + c["spent"]["references"] for c in captures) / nodes,
+        "allocator": statistics.mean(c["spent"]["allocator"] for c in captures),
+        "size": sum(p.stat().st_size for p in folder.glob("*")),
+        "modes": [r["e"] + ": " + str(r["detail"])[:12] for r in records if r["k"] == "recorder"],
+    }
+
+
 def main() -> int:
     """Print the table."""
     from sgl_graph.runtime.inject import ProbeSettings, write_injection
 
     print(f"{LIVE} live blocks, {FREES} allocations and frees between replays; microseconds")
-    for title, (nodes, graphs) in CASES.items():
-        rows = {}
+    chosen = sys.argv[1:] or list(CASES)
+    for title in chosen:
+        nodes, graphs = CASES[title]
+        rows: dict[bool, dict[str, Any]] = {}
         for probe in (False, True):
             with tempfile.TemporaryDirectory() as place:
                 env = dict(os.environ)
@@ -84,14 +102,14 @@ def main() -> int:
                 command = [sys.executable, __file__, "--case", str(nodes), str(graphs)]
                 done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
                 rows[probe] = json.loads(done.stdout.splitlines()[-1])
-                rows[probe]["receipts"] = sum(p.stat().st_size for p in Path(place).glob("receipts/*")) / 1024
+                rows[probe] |= receipts_of(Path(place) / "receipts")
         off, on = rows[False], rows[True]
         print(
             f"{title}: step {off['step']:.0f} -> {on['step']:.0f} median ({on['step'] / off['step']:.3f}x), "
             f"{off['step mean']:.0f} -> {on['step mean']:.0f} mean ({on['step mean'] / off['step mean']:.3f}x); "
             f"replay call {off['call']:.1f} -> {on['call']:.1f} median, {off['call mean']:.1f} -> {on['call mean']:.1f} mean; "
-            f"capture a node {off['capture']:.0f} -> {on['capture']:.0f}; {on['replays']:.0f} replays, "
-            f"{on['receipts']:.0f} KiB of receipts"
+            f"inspection {on['nodes']:.0f} us a node and {on['allocator'] / 1000:.1f} ms of allocator snapshot a capture; "
+            f"{on['replays']:.0f} replays, {on['size'] / 1024:.0f} KiB of receipts; {on['modes']}"
         )
     return 0
 
@@ -99,6 +117,6 @@ def main() -> int:
 if __name__ == "__main__":
     if "--case" in sys.argv:
         at = sys.argv.index("--case")
-        print(json.dumps(measure(int(sys.argv[at + 1]), int(sys.argv[at + 2]), 6.0)))
+        print(json.dumps(measure(int(sys.argv[at + 1]), int(sys.argv[at + 2]), 2.5, 3.5)))
     else:
         sys.exit(main())

@@ -62,9 +62,9 @@ class Probe:
     def _install(self, name: str, _: ModuleType | None) -> None:
         try:
             module = importlib.import_module(name)
-            self.recorder.hello()
             arguments = (self.recorder, self.imports) if name == _DEFAULT_INSPECTOR else (self.recorder,)
             self.handle = module.install(*arguments)
+            self.recorder.hello()  # unless the inspector said more already
             drain = getattr(self.handle, "drain", None)
             if callable(drain):
                 self.recorder.set_drain(drain)

@@ -55,7 +55,8 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -347,6 +348,19 @@ class Recorder:
                 self.blocks.report_dead([block], {block.id: freed_by}, None)
             return capture.graph
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Write the records of this block in one piece at its end; the lock is held meanwhile."""
+        with self.lock:
+            writer = self._writer
+            if writer is not None:
+                writer.hold()
+            try:
+                yield
+            finally:
+                if writer is not None and not self.sealed:
+                    writer.release()
+
     def abandon_capture(self, capture: Capture, reason: str | None = None) -> None:
         """A capture failed in the host program: its graph never replays, so nothing rests on it."""
         with self.lock:
@@ -454,4 +468,4 @@ class Recorder:
         self._drain_source = None
         self._reset()
         if writer is not None:
-            writer.close()
+            writer.abandon()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 import weakref
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from .. import frames
@@ -40,6 +41,8 @@ class Pending:
     found: tuple[Inspection, Resolution] | None = None
     handle: int | None = None
     why: str | None = None
+    #: Microseconds spent reading nodes, reading the allocator and tying references.
+    spent: dict[str, int] = field(default_factory=dict)
 
 
 class CudaInspector:
@@ -194,8 +197,10 @@ class CudaInspector:
             pending.why = "the stream no longer captures"
             return
         pending.handle = handle
-        with self.recorder.lock:
+        with self.recorder.held():
+            started = time.perf_counter_ns()
             inspection = reader.read(handle)
+            pending.spent["nodes"] = (time.perf_counter_ns() - started) // 1000
             resolution = self._resolve(pending, inspection)
         pending.found = (inspection, resolution)
         pending.why = None
@@ -210,10 +215,15 @@ class CudaInspector:
             nonlocal memory
             memory = watch.digest()
 
+        started = time.perf_counter_ns()
         self.recorder.drain(fetch)
         if memory is None:
             raise RuntimeError("the allocator's events could not be read")
-        return watch.resolve(graph, inspection.words, inspection.names, memory)
+        drained = time.perf_counter_ns()
+        resolution = watch.resolve(graph, inspection.words, inspection.names, memory)
+        pending.spent["allocator"] = (drained - started) // 1000
+        pending.spent["references"] = (time.perf_counter_ns() - drained) // 1000
+        return resolution
 
     def ended(self, graph: Any, keep_graph: bool | None) -> int | None:
         """The capture ended well: write it; returns the graph's identifier."""
@@ -255,6 +265,7 @@ class CudaInspector:
             "complete": not unread,
             "keep_graph": keep_graph,
             "dangling": resolution.dangling,
+            "spent": pending.spent,
         }
         with recorder.lock:
             identifier = recorder.end_capture(pending.capture, **more)

@@ -79,7 +79,7 @@ class AllocatorTrace:
         """Switch recording off, which forgets the history, and take the marker back."""
         self.recording = False
         self.unmark()
-        self._switch(None, None, "python", 1)
+        self._switch(*self._off())
 
     def resume(self) -> str | None:
         """Take recording up again after somebody switched it; says what was lost since the last fetch, if anything."""
@@ -151,11 +151,15 @@ class AllocatorTrace:
             head,
         ]
 
+    def _off(self) -> tuple[Any, ...]:
+        """Arguments that switch recording off, for the signature that this torch takes."""
+        return (None, None, "python", 1, *self._arguments()[self._signature][4:])
+
     def _take(self, switch_off: bool) -> tuple[Counts, list[list[Entry]], Counts]:
         """Counters, events, emptying and counters again, in one step."""
         stats = [partial(self._c._cuda_memoryStats, device) for device in self._devices()]
         arguments = self._arguments()[self._signature]
-        off = partial(self._switch, None, None, "python", 1)
+        off = partial(self._switch, *self._off())
         on = partial(self._switch, *arguments)
         # Old releases of torch empty the history only when they switch off.
         clear = [off] if switch_off else [off, on] if len(arguments) == 4 else [on]

@@ -1,5 +1,6 @@
 # expect: lifetime=PASS
 # A graph launched inside a capture becomes a child graph.
+import torch
 from _common import capture, full, report
 from cuda.bindings import runtime
 

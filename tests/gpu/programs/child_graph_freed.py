@@ -1,5 +1,6 @@
 # expect: lifetime=FAIL
 # Only the child graph references the freed input; only the parent is replayed.
+import torch
 from _common import capture, full, report
 from cuda.bindings import runtime
 

@@ -96,7 +96,7 @@ def test_the_end_settles_what_is_open(lean: Bench) -> None:
 def test_a_program_that_switches_recording_on_ends_the_certificates(lean: Bench) -> None:
     x, graph = enter(lean)
     lean.memory.free(x)
-    lean.torch._C._cuda_record_memory_history("all", "all", "python", 1000)
+    lean.torch._C._cuda_record_memory_history("all", "all", "python", 1000, False, False, False, [])
     lean.memory.malloc(512)
     graph.replay()
     assert lean.timeline() == ["replay 0", "free 0", "alloc [0]", "replay 0"]

@@ -258,7 +258,7 @@ def test_recording_switched_by_the_program_is_taken_up_without_a_loss(bench: Run
     b = bench()
     x = b.memory.malloc(512)
     graph = b.torch.capture(lambda: [kernel(x)])
-    b.torch._C._cuda_record_memory_history(None, None, "python", 1)
+    b.torch._C._cuda_record_memory_history(None, None, "python", 1, False, False, False, [])
     b.memory.free(x)
     graph.replay()
     assert b.timeline() == ["free 0", "replay 0"]

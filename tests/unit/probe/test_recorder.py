@@ -254,3 +254,32 @@ def test_a_torn_last_line_leaves_the_rest_readable(recorder: Recorder) -> None:
     path.write_bytes(path.read_bytes()[:-5])
     kept = path.read_text().splitlines()[:-1]
     assert [json.loads(line) for line in kept] == whole[:-1]
+
+
+def test_held_lines_keep_their_chain_and_reach_the_file_together(recorder: Recorder) -> None:
+    path = recorder.config.receipts / f"{recorder.worker}.jsonl"
+    before = path.stat().st_size
+    with recorder.held():
+        recorder.blocks.refer(allocation())
+        recorder.role("scheduler")
+        assert path.stat().st_size == before
+    assert [r["k"] for r in lines(recorder)] == ["hello", "block", "role"]
+
+
+def test_five_million_replays_stay_small(recorder: Recorder) -> None:
+    graphs = [captured(recorder, recorder.blocks.refer(allocation(4096 * i))) for i in range(1, 5)]
+    for _ in range(25):
+        for _ in range(50_000):
+            for graph in graphs:
+                recorder.replay(graph)
+        recorder.drain()
+        assert recorder.replays_logged == recorder.replays_ordered
+    recorder.freed(0, 4096 * 2)
+    recorder.replay(graphs[1])
+    recorder.close("exit")
+    records = lines(recorder)
+    runs = [r for r in records if r["k"] == "replays"]
+    assert sum(r["count"] for r in runs) == records[-1]["replays"] == 5_000_001
+    assert (recorder.config.receipts / f"{recorder.worker}.jsonl").stat().st_size < 20_000
+    free = next(r for r in records if r["k"] == "event")
+    assert runs[-2]["to"] < free["o"] < runs[-1]["o"]

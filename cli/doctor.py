@@ -1,0 +1,35 @@
+"""`sgl-graph doctor`: can this environment be injected and inspected? One line a check, with the remedy."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+from sgl_graph.cli import console
+
+_MARKS = {"ok": "ok      ", "warning": "warning ", "failure": "FAILURE "}
+_HOST = 4
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("doctor")(doctor)
+
+
+def doctor(
+    python: Annotated[str, typer.Option("--python", help="The interpreter that serves.")] = sys.executable,
+) -> None:
+    """Check whether a run could enter and inspect the workers of this environment. Exit 4 when it could not."""
+    from sgl_graph.runtime.doctor import examine, worst
+
+    checks = examine(python)
+    width = max(len(check.name) for check in checks)
+    lines = []
+    for check in checks:
+        lines.append(f"{_MARKS[check.status]}{check.name:<{width}}  {check.text}")
+        if check.remedy:
+            lines.append(f"{'':8}{'':<{width}}  -> {check.remedy}")
+    console.report("\n".join(lines))
+    if worst(checks) == "failure":
+        raise typer.Exit(_HOST)

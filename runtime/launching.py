@@ -140,11 +140,12 @@ class Launcher:
         server.client.flush_cache()
         logged = server.log_size()
         began = time.monotonic_ns()
-        wait_idle(self.options.settle)
+        settle = self.options.settle if launch.probe == "full" else self.options.settle_unwatched
+        wait_idle(settle)
         started = time.perf_counter()
         requests = self._answers(server, request_set)
         seconds = time.perf_counter() - started
-        wait_idle(self.options.settle)
+        wait_idle(settle)
         ended = time.monotonic_ns()
         decode, prefill = batch_sizes(server.log_between(logged, server.log_size()))
         answers = OutputSet(

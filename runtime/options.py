@@ -39,6 +39,8 @@ class RunOptions:
     footer_wait: float = 30.0
     #: Seconds without traffic at both ends of a set: longer than the probe keeps a run of replays open.
     settle: float = 0.8
+    #: The same in launches whose replays nobody has to tell apart.
+    settle_unwatched: float = 0.0
 
 
 def parse_tolerance(text: str) -> Tolerance:

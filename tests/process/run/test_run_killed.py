@@ -135,7 +135,8 @@ def test_killing_a_server_process_fails_its_launch_only(
 ) -> None:
     skips = {"eager": [], "ordinary": ["skip_eager=true"], "instrumented": ["skip_eager=true", "skip_ordinary=true"]}
     # settle leaves time between healthy and the first answer.
-    running = Running(tmp_path / "run", "tp=2", "settle=2.0", "request_timeout=3.0", *skips[launch])
+    settle = ["settle=2.0", "settle_unwatched=2.0"]
+    running = Running(tmp_path / "run", "tp=2", *settle, "request_timeout=3.0", *skips[launch])
     running.until(f"{launch}: healthy")
     processes = running.servers()
     workers = [p for p in processes if "worker" in p.cmdline()]

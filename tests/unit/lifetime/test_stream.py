@@ -8,6 +8,7 @@ from pathlib import Path
 from sgl_graph.analyzer.reconcile.lifetime import lifetime_verdict
 from sgl_graph.analyzer.reconcile.lifetime_codes import CODES
 from sgl_graph.analyzer.records.receipts import Damage, Replays, read_receipts
+
 from tests.unit.lifetime.scene import Scene, external
 
 

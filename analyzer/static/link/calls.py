@@ -276,6 +276,8 @@ class Calls:
         if receiver is not None and parameters and parameters[0].kind in ("p", "n"):
             heap.write(activation.parameter(parameters[0].name), frozenset((receiver,)))
             parameters = parameters[1:]
+        elif receiver is not None:  # `def wrapper(*args)` bound to an object
+            given.insert(0, frozenset((receiver,)))
         named = set()
         for parameter in parameters:
             name, kind = parameter.name, parameter.kind
@@ -440,6 +442,9 @@ class Calls:
     def _partial(
         self, frame: Frame, value: Container, arguments: Arguments, record: CallRecord, site: Hashable
     ) -> Values:
+        if value.kind == "sequential":
+            steps = self._world.all_elements(value)
+            return self.invoke_all(frame, steps, Arguments([ANYTHING]), record, (site, value.serial))
         if value.kind not in ("partial", "partialmethod"):
             return ANYTHING
         if value in self._partials:

@@ -113,6 +113,8 @@ class Definitions:
                     value.marks.add("enum")
                 elif ancestor.path in ("typing.NamedTuple", "msgspec.Struct", "pydantic.BaseModel"):
                     value.marks.add("dataclass")
+                    if ancestor.path == "typing.NamedTuple":
+                        value.marks.add("namedtuple")
             else:
                 ancestor.subclasses.add(value)
                 if ancestor is not value:

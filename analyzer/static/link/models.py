@@ -80,7 +80,8 @@ class Models:
             "types.SimpleNamespace": self._namespace, "threading.local": self._namespace,
             "contextvars.ContextVar": self._context_variable, "types.MappingProxyType": self._first,
             "weakref.WeakKeyDictionary": self._dict_call, "weakref.WeakValueDictionary": self._dict_call,
-            "functools.reduce": self._reduce,
+            "functools.reduce": self._reduce, "torch.nn.ModuleList": self._sequence_call,
+            "torch.nn.ModuleDict": self._dict_call, "torch.nn.Sequential": self._sequential,
         }  # fmt: skip
         self._externals |= dict.fromkeys(_QUEUES, self._sequence_call)
 
@@ -106,7 +107,12 @@ class Models:
             elif isinstance(value, ClassValue) and "enum" in value.marks:
                 found |= self.members(value)
             elif isinstance(value, Instance):
-                found |= self._iterate_object(value)
+                fields = self.tuple_fields(value)
+                if fields is not None:
+                    for name in fields:
+                        found |= self._in.attributes.of_instance(value, name)
+                else:
+                    found |= self._iterate_object(value)
             elif isinstance(value, (Unknown, Scanned)):
                 found.add(value)
             elif isinstance(value, Constant) and value.value is None:
@@ -114,6 +120,13 @@ class Models:
             else:
                 found |= ANYTHING
         return frozenset(found)
+
+    def tuple_fields(self, value: Value) -> list[str] | None:
+        """Fields of a named tuple, in order; None for any other value."""
+        if not isinstance(value, Instance) or "namedtuple" not in value.cls.marks:
+            return None
+        owners = [base for base in reversed(value.cls.mro) if isinstance(base, ClassValue)]
+        return list(dict.fromkeys(name for base in owners for name in base.fields))
 
     def _iterate_object(self, value: Instance) -> Values:
         found: set[Value] = set()
@@ -211,6 +224,10 @@ class Models:
             elif isinstance(owner, ClassValue):
                 found |= self._class_item(owner, keys)
             elif isinstance(owner, Instance):
+                fields = self.tuple_fields(owner)
+                if fields is not None:
+                    found |= self._field_item(owner, fields, keys)
+                    continue
                 for concrete in self._world.concrete(owner):
                     getter = self._in.attributes.class_level(concrete.cls, "__getitem__", concrete)
                     if getter:
@@ -230,6 +247,16 @@ class Models:
                 continue
             else:
                 found |= ANYTHING
+        return frozenset(found)
+
+    def _field_item(self, owner: Instance, fields: list[str], keys: Values) -> Values:
+        """`named_tuple[index]`."""
+        found: set[Value] = set()
+        for key in keys:
+            index = key.value if isinstance(key, Constant) else None
+            exact = isinstance(index, int) and -len(fields) <= index < len(fields)
+            for name in [fields[index]] if exact else fields:  # type: ignore[index]
+                found |= self._in.attributes.of_instance(owner, name)
         return frozenset(found)
 
     def _load(self, owner: Container, keys: Values) -> Values:
@@ -385,7 +412,10 @@ class Models:
 
     def _split(self, receiver: Constant, name: str, arguments: Arguments, frame: Frame, site: Hashable) -> Values:
         """`"a.b".rsplit(".", 1)`: a list of fixed length for each way that the arguments may be."""
-        given = [*arguments.positional, *(arguments.keywords[k] for k in ("sep", "maxsplit") if k in arguments.keywords)]
+        given = [
+            *arguments.positional,
+            *(arguments.keywords[k] for k in ("sep", "maxsplit") if k in arguments.keywords),
+        ]
         choices: list[list[str | int]] = [[]]
         for values in given:
             constants = [v.value for v in values if isinstance(v, Constant) and isinstance(v.value, (str, int))]
@@ -949,6 +979,16 @@ class Models:
             return first
         container = self._new(str(kind), site, frame)
         self._world.put(container, None, self.iterate(first))
+        return frozenset((container,))
+
+    def _sequential(self, frame: Frame, arguments: Arguments, record: CallRecord, site: Hashable) -> Values:
+        """`torch.nn.Sequential(*steps)`: calling it calls each step."""
+        container = self._new("sequential", site, frame)
+        for values in arguments.every():
+            for value in values:
+                nested = isinstance(value, Container) and value.kind == "dict"
+                steps = self._world.all_elements(value) if nested else frozenset((value,))  # type: ignore[arg-type]
+                self._world.put(container, None, steps)
         return frozenset((container,))
 
     def _namespace(self, frame: Frame, arguments: Arguments, record: CallRecord, site: Hashable) -> Values:

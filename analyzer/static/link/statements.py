@@ -65,7 +65,7 @@ class Statements:
         """`name = values` in the scope of a frame."""
         heap = self._in.world.heap
         if frame.cls is not None:
-            heap.write(heap.cell(("class", frame.cls, name)), values)
+            heap.write(self._in.world.class_cell(frame.cls, name), values)
             frame.environment[name] = values
             return
         activation = frame.activation
@@ -107,7 +107,11 @@ class Statements:
         for position, target in enumerate(targets):
             found: set[Value] = set()
             for value in values:
-                if not isinstance(value, Container) or value.length is None:
+                fields = self._in.models.tuple_fields(value)
+                if fields is not None and star is None:
+                    if len(fields) == len(targets):
+                        found |= self._in.attributes.get(frozenset((value,)), fields[position])
+                elif not isinstance(value, Container) or value.length is None:
                     found |= self._in.models.iterate(frozenset((value,)))
                 elif star is None:
                     if value.length == len(targets):

@@ -575,6 +575,11 @@ def contained(tags: Tags) -> Tags:
     return frozenset("[]" + tag for tag in tags)
 
 
+def class_tags(tags: Tags) -> list[str]:
+    """Classes whose instances are among the values, sorted."""
+    return sorted(tag[4:] for tag in tags if tag.startswith("obj:"))
+
+
 def last_name(item: Expression) -> str | None:
     """`c` of `a.b.c`, of `c`, and of calls and subscripts of them."""
     while item and item[0] in ("c", "s"):

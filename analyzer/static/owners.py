@@ -7,7 +7,7 @@ replaying methods. A *composite* forwards a call to runners under the same name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from sgl_graph.analyzer.static.facts import Expression
@@ -318,11 +318,6 @@ def outermost(scope: Scope) -> Scope:
     while at.kind == "function" and at.parent is not None and at.parent.kind == "function":
         at = at.parent
     return at
-
-
-def class_names(tags: Iterable[str]) -> list[str]:
-    """Classes among tags, as instances or as classes, sorted."""
-    return sorted({tag.partition(":")[2] for tag in tags if tag.startswith(("obj:", "class:"))})
 
 
 def may_lead_to(scope: Scope, callee: Expression, names: set[str], depth: int = 3) -> bool:

@@ -30,6 +30,8 @@ EAGER_PACKAGES = ("sglang.srt.arg_groups",)
 #: in every release, as does one of its packages.
 MODEL_CONFIG_LOADERS = frozenset({"get_config"})
 MODEL_CONFIG_MODULES = "hf_transformers"
+#: What the checkout knows about a model; without a configuration nothing is.
+MODEL_CLASS = "sglang.srt.configs.model_config:ModelConfig"
 #: Named functions of the checkout that read the machine rather than compute; each names the fact that it gives, in the
 #: unit that the checkout expects (MiB).
 MEMORY_FUNCTIONS = frozenset(
@@ -112,3 +114,25 @@ GRAPH_STATE_METHODS = ("init_cuda_graph_state",)
 #: Sizes that multiply to the number of scheduler processes of one server.
 RANK_FIELDS = ("tp_size", "pp_size")
 ENCODER_FIELD = "encoder_only"
+
+# -- linking ----------------------------------------------------------------------------------------------------------
+
+#: Functions of these modules that read the machine or the finished configuration: the resolved configuration answers for
+#: them when they are called without arguments.
+ANSWERED_MODULES = r"^sglang\.srt\.(utils(\.common|\.device\w*)?|runtime_context|server_args|platforms(\.\w+)?)$"
+ANSWERED_FUNCTIONS = r"^(is|has|supports?|cpu_has|xpu_has|get)_\w+$"
+#: Accesses of these libraries are followed through calls, because graphs, pools and their contexts come from them.
+FOLLOWED_LIBRARIES = (
+    "torch.cuda",
+    "torch.npu",
+    "torch_npu",
+    "torch.xpu",
+    "torch.accelerator",
+    "torch.get_device_module",
+    "torch.compile",
+    "torch_memory_saver",
+    "torchair",
+    "cuda.bindings",
+    "cuda.cudart",
+    "emugraph",
+)

@@ -1,0 +1,177 @@
+"""Chains of resolved calls from a worker's entry to a capture, none of them known by name only."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+from sgl_graph.analyzer.records.pathmap import CodeRef, Reach
+from sgl_graph.analyzer.static.facts import Expression
+from sgl_graph.analyzer.static.families import is_draft
+from sgl_graph.analyzer.static.graphtypes import GraphTypes, last_name
+from sgl_graph.analyzer.static.linked import Known, Linked, Truth
+from sgl_graph.analyzer.static.rawsite import RawSite
+from sgl_graph.analyzer.static.reach import Reachability
+from sgl_graph.analyzer.static.scopes import Scope, public
+from sgl_graph.analyzer.static.text import render
+
+
+class Chains:
+    """Shortest chains over the linked graph; empty without one."""
+
+    def __init__(self, linked: Linked | None, reach: Reachability | None, entries: Iterable[str]) -> None:
+        self._linked = linked
+        self._reach = reach
+        self._entries = list(entries)
+        self._trees: dict[tuple[str, bool | None], dict[str, tuple[str, str, int] | None]] = {}
+
+    @property
+    def linked(self) -> bool:
+        """Whether there is a call graph to ask."""
+        return self._linked is not None
+
+    def to_function(self, names: Sequence[str]) -> list[CodeRef]:
+        """The shortest chain from an entry to any of the functions."""
+        return self._shortest(names, None)
+
+    def to_construction(self, runner: str, built: Sequence[RawSite], draft: bool) -> list[CodeRef]:
+        """The shortest chain to where a runner is built, through code of the draft model or around it."""
+        if self._linked is None or self._reach is None:
+            return []
+        makers = {call.caller for call in self._reach.calls_of(runner) if call.active and runner in call.constructs}
+        makers |= {raw.scope.name for raw in built}
+        through_draft = draft and not is_draft(runner)
+        chain = self._shortest(sorted(makers), True if through_draft else None if draft else False)
+        if not chain and not through_draft:
+            chain = self._shortest(sorted(makers), None)
+        return chain
+
+    def into(self, types: GraphTypes, runner: str, table: str) -> list[CodeRef]:
+        """From the runner's constructor over its capturing method to the table's."""
+        if self._linked is None:
+            return []
+        start = types.method(runner, "__init__")
+        ends = [
+            method.name
+            for ancestor in types.mro(table)
+            for method in types.methods(ancestor).values()
+            if method.name in self._linked.reached
+            and any((last_name(c.expression[1]) or "").endswith("Graph") or c.entered for c in method.calls)
+        ]
+        if start is None:
+            return []
+        tree = self._tree(start.name, None)
+        return next((self._path(tree, end) for end in sorted(ends) if end in tree), [])
+
+    def constructed(self, class_name: str) -> Reach | None:
+        """Whether this configuration builds objects of a class; None when the linker says nothing of it."""
+        if self._linked is None or self._reach is None:
+            return None
+        calls = [call for call in self._reach.calls_of(class_name) if class_name in call.constructs]
+        best: Reach = "no"
+        for call in calls:
+            truth = self._linked.reached.get(call.caller)
+            if truth is None or not call.active:
+                continue
+            open_guards = any(g.value is Truth.UNKNOWN and g.depends for g in call.guards)
+            if truth is Truth.TRUE and not open_guards:
+                return "yes"
+            best = "unresolved"
+        return best
+
+    def clamp_of(self, types: GraphTypes, runner: str) -> str | None:
+        """What bounds the runner's list of sizes besides the configuration: `x <= bound` in the function that makes it."""
+        for ancestor in types.mro(runner):
+            for method in types.methods(ancestor).values():
+                for scope, call in ((method, call) for call in method.calls):
+                    for tag in types.evaluate(scope, call.expression[1]) if _makes_sizes(call.expression) else ():
+                        target = types.scopes.get(tag[5:]) if tag.startswith("func:") else None
+                        bound = _bound_of(target) if target is not None else None
+                        if bound is not None:
+                            return bound
+        return None
+
+    def _shortest(self, names: Sequence[str], draft: bool | None) -> list[CodeRef]:
+        best: list[CodeRef] = []
+        for entry in self._entries:
+            tree = self._tree(entry, draft)
+            for name in names:
+                if name in tree:
+                    path = self._path(tree, name)
+                    if draft is True and not any(is_draft(ref.qualname) for ref in path):
+                        continue
+                    if not best or len(path) < len(best):
+                        best = path
+        return best
+
+    def _tree(self, start: str, draft: bool | None) -> dict[str, tuple[str, str, int] | None]:
+        """Breadth-first tree from a function; `draft` False keeps out of the draft model's code."""
+        key = (start, draft if draft is False else None)
+        known = self._trees.get(key)
+        if known is not None:
+            return known
+        tree: dict[str, tuple[str, str, int] | None] = {start: None}
+        queue = deque([start])
+        graph = self._linked.graph if self._linked is not None else None
+        while queue and graph is not None:
+            name = queue.popleft()
+            if name not in graph:
+                continue
+            edges = sorted(
+                (target, data["file"], data["line"])
+                for _, target, data in graph.out_edges(name, data=True)
+                if data["known"] is not Known.NAME_ONLY
+            )
+            for target, file, line in edges:
+                if target in tree or (key[1] is False and is_draft(target)):
+                    continue
+                tree[target] = (name, file, line)
+                queue.append(target)
+        self._trees[key] = tree
+        return tree
+
+    @staticmethod
+    def _path(tree: dict[str, tuple[str, str, int] | None], name: str) -> list[CodeRef]:
+        """Functions from the root to a name; each with the line of the call that it makes to the next."""
+        found: list[CodeRef] = []
+        at, called_at = name, ("", 0)
+        while True:
+            step = tree[at]
+            found.append(CodeRef(file=called_at[0], line=called_at[1], qualname=public(at)))
+            if step is None:
+                break
+            at, called_at = step[0], (step[1], step[2])
+        found.reverse()
+        if len(found) > 1:
+            # The last function makes no further call: it is shown where it is called from.
+            last = found[-1]
+            before = tree[name]
+            assert before is not None
+            found[-1] = CodeRef(file=before[1], line=before[2], qualname=last.qualname)
+        return found
+
+
+def _makes_sizes(call: Expression) -> bool:
+    name = last_name(call[1]) or ""
+    return "capture" in name and ("size" in name or "tokens" in name or "bs" in name)
+
+
+def _bound_of(scope: Scope) -> str | None:
+    """The bound of `[x for x in sizes if x <= bound]`, followed to what it was read from."""
+    for target, value, _, _ in scope.assignments:
+        if target[0] != "n" or value[0] != "C":
+            continue
+        for _, _, tests in value[3]:
+            for test in tests:
+                if test[0] == "cmp" and test[2][0][0] in ("<=", "<"):
+                    return _origin(scope, test[2][0][1])
+    return None
+
+
+def _origin(scope: Scope, bound: Expression) -> str:
+    """The attribute that a bound was first read from."""
+    if bound[0] == "n":
+        for binding in scope.bindings.get(bound[1], ()):
+            if binding.kind == "value" and binding.expression[0] == "a":
+                return render(binding.expression)
+    return render(bound)

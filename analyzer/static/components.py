@@ -1,0 +1,61 @@
+"""What a capture path runs besides the model: attention, LoRA, experts, collectives; and whose memory they bring."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sgl_graph.analyzer.records.pathmap import Component, ComponentKind, Reach
+from sgl_graph.analyzer.static import profile
+from sgl_graph.analyzer.static.linked import ClassInfo, Linked, Truth
+from sgl_graph.analyzer.static.memory import memory_of
+from sgl_graph.analyzer.static.project import Project
+from sgl_graph.analyzer.static.reach import Reachability
+
+
+def components_of(project: Project, linked: Linked, reach: Reachability) -> tuple[Component, ...]:
+    """Components that this configuration builds, by kind and name."""
+    found: dict[tuple[str, str], Component] = {}
+    for info in linked.classes.values():
+        kind = _kind(info)
+        if kind is None:
+            continue
+        reachable = _built(linked, reach, info.qualname)
+        if reachable == "no":
+            continue
+        memory, _, _ = memory_of(project.sources.text(info.module.path))
+        found[kind, info.qualname] = Component(
+            kind=kind,
+            class_=info.qualname.rpartition(":")[2],
+            memory=memory,
+            reachable=reachable,
+            file=info.module.path,
+            line=info.facts.line,
+        )
+    return tuple(found[key] for key in sorted(found))
+
+
+def _kind(info: ClassInfo) -> ComponentKind | None:
+    ancestors: Iterable[str] = getattr(info, "ancestors", ())
+    for name in ancestors:
+        if name == info.qualname:
+            continue
+        short = name.rpartition(":")[2].rpartition(".")[2]
+        for kind, base in profile.COMPONENT_BASES:
+            if short == base:
+                return kind  # type: ignore[return-value]
+    if info.module.name.startswith(profile.COMMUNICATION_PACKAGES):
+        return "communication"
+    return None
+
+
+def _built(linked: Linked, reach: Reachability, class_name: str) -> Reach:
+    best: Reach = "no"
+    for call in reach.calls_of(class_name):
+        truth = linked.reached.get(call.caller)
+        if class_name not in call.constructs or not call.active or truth is None:
+            continue
+        open_guard = any(g.value is Truth.UNKNOWN and g.depends for g in call.guards)
+        if truth is Truth.TRUE and not open_guard:
+            return "yes"
+        best = "unresolved"
+    return best

@@ -1,0 +1,111 @@
+"""What cannot be proven under a configuration, or will not be seen: material gaps first, then notes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sgl_graph.analyzer.records.pathmap import (
+    DeviceFacts,
+    Gap,
+    PathEntry,
+    Site,
+    Starts,
+    TrafficItem,
+    Unresolved,
+    WorkerEntry,
+)
+from sgl_graph.analyzer.static.traffic import uncovered
+
+
+def gaps_of(
+    *,
+    starts: Starts,
+    device: DeviceFacts,
+    model_known: bool,
+    workers: Sequence[WorkerEntry],
+    sites: Sequence[Site],
+    paths: Sequence[PathEntry],
+    unresolved: Sequence[Unresolved],
+    labels: Sequence[str],
+    traffic: Sequence[TrafficItem],
+    problems: Mapping[str, str],
+) -> tuple[Gap, ...]:
+    """The gaps of one map, material ones first, each list in a fixed order."""
+    if starts.value == "no":
+        at = f" ({starts.file}:{starts.line})" if starts.file else ""
+        return (Gap(severity="material", code="SGG060", text=f"the server does not start: {starts.why}{at}"),)
+    material = [*_facts(device, model_known), *_of_workers(workers), *_of_paths(paths)]
+    missed = uncovered(labels, traffic)
+    if missed:
+        text = f"no planned request replays {', '.join(missed)}: the budget does not hold them"
+        material.append(Gap(severity="material", code="SGG050", text=text))
+    notes = [*_notes(paths, labels), *_files(problems)]
+    if not paths and not any(site.reachable != "no" and site.role == "capture" for site in sites):
+        notes.append(Gap(severity="note", code="SGG062", text="no capture is reachable under this configuration"))
+    if unresolved:
+        names = ", ".join(item.what for item in unresolved[:6]) + (", ..." if len(unresolved) > 6 else "")
+        text = f"{len(unresolved)} values are settled only by the server: {names}"
+        notes.append(Gap(severity="note", code="SGG040", text=text))
+    return (*material, *notes)
+
+
+def _facts(device: DeviceFacts, model_known: bool) -> list[Gap]:
+    found = []
+    if not model_known:
+        text = (
+            "the model's configuration is not known: give --model-config FILE; attention, experts and towers are open"
+        )
+        found.append(Gap(severity="material", code="SGG042", text=text))
+    if device.name is None and device.kind is None:
+        text = "the device is not known: give --device NAME, as in --device h200; sizes and defaults are open"
+        found.append(Gap(severity="material", code="SGG043", text=text))
+    return found
+
+
+def _of_workers(workers: Sequence[WorkerEntry]) -> list[Gap]:
+    return [
+        Gap(severity="material", code="SGG030", text=f"injection into {w.role} processes: {w.injection.why}")
+        for w in workers
+        if w.injection.reaches != "yes"
+    ]
+
+
+def _of_paths(paths: Sequence[PathEntry]) -> list[Gap]:
+    found = []
+    for path in paths:
+        if path.inspectability == "lifetime-inspectable" or path.family == "other":
+            continue
+        texts = list(dict.fromkeys(reason.text for reason in path.reasons))
+        more = f" (and {len(texts) - 2} more reasons)" if len(texts) > 2 else ""
+        found.append(
+            Gap(
+                severity="material",
+                code=path.reasons[0].code if path.reasons else None,
+                text=f"{path.name} on {path.backend} is {path.inspectability}: {'; '.join(texts[:2])}{more}",
+                sites=path.sites,
+            )
+        )
+    return found
+
+
+def _notes(paths: Sequence[PathEntry], labels: Sequence[str]) -> list[Gap]:
+    found = []
+    for path in paths:
+        if path.reachable == "unresolved":
+            rests = f" (rests on {', '.join(path.depends_on_unconfirmed)})" if path.depends_on_unconfirmed else ""
+            text = f"{path.name} on {path.backend}: whether it runs is not settled{rests}"
+            found.append(Gap(severity="note", code="SGG040", text=text, sites=path.sites))
+        elif path.trigger != "startup" and path.family != "other":
+            text = f"{path.name} on {path.backend} is captured while serving, not at start-up"
+            found.append(Gap(severity="note", code="SGG052", text=text, sites=path.sites))
+        if path.name in labels and not path.label.enumerable:
+            text = f"{path.name}: its keys {path.label.key} come from the requests, the set of labels is open"
+            found.append(Gap(severity="note", code="SGG051", text=text, sites=path.sites))
+    return found
+
+
+def _files(problems: Mapping[str, str]) -> list[Gap]:
+    return [
+        Gap(severity="note", code="SGG061", text=f"{file} could not be read: {reason}")
+        for file, reason in sorted(problems.items())
+    ]

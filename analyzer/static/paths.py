@@ -1,0 +1,369 @@
+"""The capture paths of one configuration: who captures what into which table, along which calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sgl_graph.analyzer.records.pathmap import (
+    CodeRef,
+    Component,
+    Family,
+    Inspectability,
+    Label,
+    PathEntry,
+    Reach,
+    Reason,
+    Site,
+    Trigger,
+)
+from sgl_graph.analyzer.static import profile
+from sgl_graph.analyzer.static.chains import Chains
+from sgl_graph.analyzer.static.classify import weakest
+from sgl_graph.analyzer.static.families import family_of_name, is_draft
+from sgl_graph.analyzer.static.graphtypes import class_tags, enclosing_method
+from sgl_graph.analyzer.static.labels import Keys
+from sgl_graph.analyzer.static.owners import CAPTURES, outermost
+from sgl_graph.analyzer.static.rawsite import RawSite
+from sgl_graph.analyzer.static.sites import SiteSearch
+
+_PHASES: Mapping[str, str] = {
+    "decode": "decode", "verify": "decode", "draft": "decode", "draft-extend": "decode",
+    "prefill-full": "prefill", "prefill-breakable": "prefill", "prefill-piecewise": "prefill",
+}  # fmt: skip
+_WEAK: dict[Reach, int] = {"yes": 0, "unresolved": 1, "no": 2}
+_CORE = ("capture", "replay", "pool", "break", "update")
+
+
+@dataclass(frozen=True, slots=True)
+class BucketList:
+    """The configured sizes of one phase."""
+
+    sizes: tuple[int, ...] | None
+    source: CodeRef | None
+
+
+@dataclass(slots=True)
+class PathInput:
+    """What the paths are made from."""
+
+    search: SiteSearch
+    #: Raw site and its record, in the order of the report.
+    sites: Sequence[tuple[RawSite, Site]]
+    chains: Chains
+    keys: Keys
+    settings: Mapping[str, Any]
+    unconfirmed: frozenset[str]
+    buckets: Mapping[str, BucketList]
+    components: Sequence[Component]
+    worker: str
+    #: Classes that an attribute of a class may hold under this configuration; None: not linked.
+    holdings: Mapping[str, Mapping[str, frozenset[str]]] | None = None
+    variants: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
+
+
+class PathFinder:
+    """Makes one path a (family, role, runner, table)."""
+
+    def __init__(self, given: PathInput) -> None:
+        self._in = given
+        self._owners = given.search.owners
+        self._types = given.search.types
+        self._by_class: dict[str, list[tuple[RawSite, Site]]] = {}
+        self._constructions: dict[str, list[tuple[RawSite, Site]]] = {}
+        for raw, site in given.sites:
+            owner = _owner(raw)
+            if owner is not None:
+                self._by_class.setdefault(owner, []).append((raw, site))
+            if raw.form in ("runner", "runner-chosen"):
+                for name in raw.targets:
+                    self._constructions.setdefault(name, []).append((raw, site))
+
+    def find(self) -> tuple[PathEntry, ...]:
+        """All paths, sorted by name."""
+        found: list[PathEntry] = []
+        used: set[str] = set()
+        for runner in sorted(self._owners.runners.effects):
+            if not self._capturing(runner):
+                continue
+            tables = self._tables_of(runner)
+            used |= set(tables)
+            found += [self._runner_path(runner, table, draft) for table in tables for draft in self._sides(runner)]
+        for table in sorted(self._owners.tables.effects.keys() - used):
+            if self._capturing_table(table):
+                found.append(self._table_path(table))
+        found += self._loose_paths()
+        found = [path for path in found if path.reachable != "no"]
+        return tuple(sorted(found, key=lambda p: (p.name, p.runner, p.backend, p.id)))
+
+    # -- runners on tables
+
+    def _capturing(self, runner: str) -> bool:
+        return any(CAPTURES in effects for effects in self._owners.runners.effects[runner].values())
+
+    def _capturing_table(self, table: str) -> bool:
+        return any(CAPTURES in effects for effects in self._owners.tables.effects[table].values())
+
+    def _tables_of(self, runner: str) -> list[str]:
+        """Tables that the runner's calls may land in, narrowed by what its attribute holds in this configuration."""
+        found: set[str] = set()
+        attributes: set[str] = set()
+        for ancestor in self._types.mro(runner):
+            for raw, _ in self._by_class.get(ancestor, ()):
+                if raw.form not in ("table-capture", "table-replay", "session") or raw.call is None:
+                    continue
+                callee = raw.call.expression[1]
+                if callee[0] != "a":
+                    continue
+                if callee[1][0] == "a":
+                    attributes.add(callee[1][2])
+                for name in class_tags(self._types.evaluate(raw.scope, callee[1])):
+                    found |= {t for t in (name, *self._types.subclasses(name)) if t in self._owners.tables}
+        capturing = {t for t in found if self._capturing_table(t) and not self._is_abstract(t)}
+        held = self._held(runner, attributes)
+        return sorted(capturing & held) if capturing & held else sorted(capturing)
+
+    def _held(self, runner: str, attributes: set[str]) -> set[str]:
+        holdings = self._in.holdings or {}
+        held: set[str] = set()
+        for ancestor in (runner, *self._types.mro(runner)[1:], *self._types.subclasses(runner)):
+            for attribute in attributes:
+                held |= holdings.get(ancestor, {}).get(attribute, frozenset())
+            if held:
+                break
+        return held
+
+    def _is_abstract(self, table: str) -> bool:
+        return not self._by_class.get(table)
+
+    def _sides(self, runner: str) -> list[bool]:
+        """Whether the runner works for the target, the draft, or either in turn."""
+        if is_draft(runner):
+            return [True]
+        family = family_of_name(runner)
+        if self._speculative() and self._in.chains.linked and family.startswith("prefill"):
+            return [side for side in (False, True) if self._chain_to(runner, side) or not side]
+        return [False]
+
+    def _speculative(self) -> bool:
+        value = self._in.settings.get(profile.SPECULATIVE_FIELD)
+        return value not in (None, "", "NONE", "none")
+
+    def _runner_path(self, runner: str, table: str, draft: bool) -> PathEntry:
+        family = self._family(runner, table, draft)
+        sites = self._sites_of([*self._types.mro(runner), *self._with_parts(table)])
+        built = self._constructions.get(runner, [])
+        sites += [pair for pair in built if pair not in sites]
+        reachable, trigger = self._reach(sites, table, built, runner)
+        chain = self._chain_to(runner, draft)
+        chain += [ref for ref in self._in.chains.into(self._types, runner, table) if ref not in chain]
+        role = "draft" if draft else "target"
+        return self._entry(family, role, runner, table, sites, reachable, trigger, tuple(chain))
+
+    def _family(self, runner: str, table: str, draft: bool) -> Family:
+        family = family_of_name(runner)
+        if family.startswith("prefill"):
+            segmented = any(raw.form.startswith("container") for raw, _ in self._by_class.get(table, ()))
+            return "prefill-breakable" if segmented else "prefill-full"
+        if family == "decode" and self._speculative() and not draft:
+            return "verify"
+        return family
+
+    def _chain_to(self, runner: str, draft: bool) -> list[CodeRef]:
+        built = [raw for raw, _ in self._constructions.get(runner, [])]
+        return self._in.chains.to_construction(runner, built, draft)
+
+    # -- tables that serve themselves, and graphs that functions keep
+
+    def _table_path(self, table: str) -> PathEntry:
+        family = family_of_name(table)
+        sites = self._sites_of(self._with_parts(table))
+        reachable, trigger = self._reach(sites, table, [], table)
+        captures = [raw for raw, _ in sites if raw.role == "capture" and raw.scope.kind == "function"]
+        chain = self._in.chains.to_function([outermost(raw.scope).name for raw in captures])
+        role = "draft" if is_draft(table) else "target"
+        return self._entry(family, role, table, table, sites, reachable, trigger, tuple(chain))
+
+    def _loose_paths(self) -> list[PathEntry]:
+        """Captures by functions and classes that own no table: tuners, compiled callables, call records."""
+        groups: dict[str, list[tuple[RawSite, Site]]] = {}
+        owned = {
+            name
+            for level in (self._owners.tables, self._owners.runners, self._owners.composites)
+            for name in level.effects
+            if level is not self._owners.tables or self._capturing_table(name)
+        }
+        owned |= self._owners.contexts | self._owners.containers
+        for raw, site in self._in.sites:
+            owner = _owner(raw)
+            if raw.form not in ("constructor", "context", "compiled", "graphed-callables") or owner in owned:
+                continue
+            if owner is None and raw.role != "capture":
+                continue
+            if owner is not None and any(owner in self._types.mro(name) for name in owned):
+                continue
+            groups.setdefault(owner or outermost(raw.scope).name, []).append((raw, site))
+        found = []
+        for name, sites in sorted(groups.items()):
+            if not any(raw.role == "capture" for raw, _ in sites):
+                continue
+            reachable, trigger = _strongest(site for raw, site in sites if raw.role == "capture")
+            chain = self._in.chains.to_function([outermost(raw.scope).name for raw, _ in sites])
+            family = family_of_name(name)
+            found.append(self._entry(family, "target", name, name, sites, reachable, trigger, tuple(chain)))
+        return found
+
+    # -- common parts
+
+    def _with_parts(self, table: str) -> list[str]:
+        """A table's ancestors, and the containers and capture contexts that its methods make."""
+        found = list(self._types.mro(table))
+        for ancestor in list(found):
+            for raw, _ in self._by_class.get(ancestor, ()):
+                if raw.form.startswith("container"):
+                    found += [owner for name in raw.targets if (owner := self._class_of(name)) and owner not in found]
+        return found
+
+    def _class_of(self, name: str) -> str | None:
+        scope = self._types.scopes.get(name)
+        return None if scope is None else scope.name if scope.kind == "class" else scope.owner
+
+    def _sites_of(self, classes: Iterable[str]) -> list[tuple[RawSite, Site]]:
+        return [
+            pair for name in dict.fromkeys(classes) for pair in self._by_class.get(name, ()) if pair[1].role in _CORE
+        ]
+
+    def _reach(
+        self,
+        sites: Sequence[tuple[RawSite, Site]],
+        table: str,
+        built: Sequence[tuple[RawSite, Site]],
+        runner: str,
+    ) -> tuple[Reach, Trigger | None]:
+        """A path runs when its runner can be built, and its table can capture."""
+        own = [site for raw, site in sites if raw.role == "capture" and _owner(raw) in self._types.mro(table)]
+        reachable, trigger = _strongest(own)
+        if built and runner != table:
+            made, started = _strongest(site for _, site in built)
+            alive = self._in.chains.constructed(runner)
+            if alive is not None:
+                made = alive if _WEAK[alive] > _WEAK[made] else made
+            reachable = made if _WEAK[made] > _WEAK[reachable] else reachable
+            trigger = started or trigger
+        elif runner != table and self._in.chains.linked:
+            alive = self._in.chains.constructed(runner)
+            if alive is not None and _WEAK[alive] > _WEAK[reachable]:
+                reachable = alive
+        return reachable, trigger
+
+    def _entry(
+        self,
+        family: Family,
+        role: str,
+        runner: str,
+        table: str,
+        sites: Sequence[tuple[RawSite, Site]],
+        reachable: Reach,
+        trigger: Trigger | None,
+        chain: tuple[CodeRef, ...],
+    ) -> PathEntry:
+        name = f"{role}:{family}"
+        live = [(raw, site) for raw, site in sites if site.reachable != "no"]
+        outside = [c for c in self._in.components if c.reachable != "no" and "not the caching allocator" in c.memory]
+        inspectability, reasons = self._class(live or list(sites), outside)
+        return PathEntry(
+            id=f"{name}:{_short(runner)}:{_short(table)}",
+            family=family,
+            worker=self._in.worker,
+            runner=_short(runner),
+            backend=_short(table),
+            name=name,
+            sites=tuple(site.id for _, site in sites),
+            components=tuple(self._in.components),
+            label=self._label(family, runner, table, sites),
+            chain=chain,
+            nested_in=None,
+            independent=_has_own_pool(sites),
+            depends_on_unconfirmed=self._dependencies(sites),
+            reachable=reachable,
+            trigger=trigger,
+            inspectability=inspectability,
+            reasons=reasons,
+        )
+
+    def _class(
+        self, sites: Sequence[tuple[RawSite, Site]], outside: Sequence[Component]
+    ) -> tuple[Inspectability, tuple[Reason, ...]]:
+        """The weakest of the path's captures and replays; eager work between segments alone lowers nothing."""
+        telling = [
+            site
+            for raw, site in sites
+            if site.role in ("capture", "replay", "update")
+            and not raw.form.startswith("container")
+            and raw.form not in ("captured-hook", "runner-chosen", "entry", "session", "table-capture", "table-replay")
+        ]
+        classes: list[Inspectability] = [site.inspectability for site in telling]
+        reasons = [
+            reason for site in telling for reason in site.reasons if site.inspectability != "lifetime-inspectable"
+        ]
+        if outside:
+            classes.append("partial")
+            reasons += [
+                Reason(text=f"{c.class_}: {c.memory}", code="SGG020", file=c.file, line=c.line) for c in outside
+            ]
+        if not reasons:
+            reasons = [reason for site in telling[:2] for reason in site.reasons]
+        unique = {(r.file, r.line, r.text): r for r in reasons}
+        return weakest(classes), tuple(unique[key] for key in sorted(unique))
+
+    def _dependencies(self, sites: Sequence[tuple[RawSite, Site]]) -> tuple[str, ...]:
+        named = {name for _, site in sites for gate in site.gates for name in gate.depends}
+        return tuple(sorted(named & self._in.unconfirmed))
+
+    def _label(self, family: Family, runner: str, table: str, sites: Sequence[tuple[RawSite, Site]]) -> Label:
+        found = self._in.keys.of_class(table)
+        if found is None:
+            scopes = list({raw.scope.name: raw.scope for raw, _ in sites}.values())
+            found = self._in.keys.of_functions(scopes)
+        if found is None:
+            return Label(key="none", expression="", enumerable=False)
+        phase = _PHASES.get(family)
+        buckets = self._in.buckets.get(phase) if phase is not None and runner != table else None
+        clamp = self._in.chains.clamp_of(self._types, runner) if buckets is not None else None
+        return Label(
+            key=found.key,
+            expression=found.expression,
+            variants=self._in.variants.get(family, (None,)),
+            buckets=buckets.sizes if buckets is not None else None,
+            buckets_from=buckets.source if buckets is not None else None,
+            buckets_effective=buckets.sizes if buckets is not None and clamp is None else None,
+            clamped_by=clamp,
+            stored_at=found.stored_at,
+            enumerable=buckets is not None and buckets.sizes is not None,
+        )
+
+
+def _owner(raw: RawSite) -> str | None:
+    method = enclosing_method(raw.scope)
+    return method.owner if method is not None else None
+
+
+def _short(qualname: str) -> str:
+    return qualname.rpartition(":")[2].replace(".<locals>", "")
+
+
+def _strongest(sites: Iterable[Site]) -> tuple[Reach, Trigger | None]:
+    best = min(sites, key=lambda site: _WEAK[site.reachable], default=None)
+    return (best.reachable, best.trigger) if best is not None else ("unresolved", None)
+
+
+def _has_own_pool(sites: Sequence[tuple[RawSite, Site]]) -> bool:
+    """Whether the graphs are captured into a pool that nothing else shares: the capture names none."""
+    contexts = [raw for raw, _ in sites if raw.form in ("context", "capture_begin") and raw.call is not None]
+    return bool(contexts) and not any(
+        argument[0] == "k" and argument[1] == "pool"
+        for raw in contexts
+        if raw.call
+        for argument in raw.call.expression[2]
+    )

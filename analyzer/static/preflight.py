@@ -1,0 +1,217 @@
+"""Puts the map together: primitives, reach, classes, paths, labels, traffic and gaps of one configuration."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sgl_graph.analyzer.records import pathmap as records
+from sgl_graph.analyzer.static.chains import Chains
+from sgl_graph.analyzer.static.classify import Classifier, Surroundings
+from sgl_graph.analyzer.static.components import components_of
+from sgl_graph.analyzer.static.config.protocol import Configuration
+from sgl_graph.analyzer.static.families import family_of_site
+from sgl_graph.analyzer.static.gaps import gaps_of
+from sgl_graph.analyzer.static.labels import Keys
+from sgl_graph.analyzer.static.linked import Linked
+from sgl_graph.analyzer.static.paths import BucketList, PathFinder, PathInput
+from sgl_graph.analyzer.static.project import Project
+from sgl_graph.analyzer.static.rawsite import RawSite
+from sgl_graph.analyzer.static.reach import Reachability, Reached
+from sgl_graph.analyzer.static.settings import Settings
+from sgl_graph.analyzer.static.sites import SiteSearch, find_sites
+from sgl_graph.analyzer.static.topology import worker_entries, workers
+from sgl_graph.analyzer.static.traffic import labels_of, traffic_for
+
+Linker = Callable[[Sequence[str]], Linked]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a map is asked for.
+
+    Attributes:
+        identity: which source it is.
+        command: the serving command, without assignments.
+        env: variables given with the command.
+        model_known: whether a model configuration was found.
+        budget: most requests that the traffic may hold.
+    """
+
+    identity: records.CheckoutIdentity
+    command: tuple[str, ...]
+    env: Mapping[str, str]
+    device: records.DeviceFacts
+    model_known: bool = False
+    budget: int | None = None
+
+
+@dataclass(slots=True)
+class Parts:
+    """What the analysis yields before it becomes records; tests look inside."""
+
+    search: SiteSearch
+    linked: Linked | None
+    sites: list[tuple[RawSite, records.Site]] = field(default_factory=list)
+
+
+def build(
+    project: Project,
+    request: Request,
+    configuration: Configuration | None,
+    linker: Linker | None,
+    *,
+    on_step: Callable[[str], None] = lambda text: None,
+) -> tuple[records.PathMap, Parts]:
+    """The map of one configuration.
+
+    Args:
+        project: the checkout.
+        configuration: the resolved launch; None: nothing of it is known.
+        linker: links the checkout from the entry functions it is given; None: nothing is known to be reachable.
+        on_step: told what is being done.
+    """
+    settings = Settings(configuration)
+    on_step("looking for graph primitives")
+    search = find_sites(project)
+    linked = None
+    entries = [name for _, name in worker_entries(project) if _runs_here(name, settings)]
+    if linker is not None and settings.starts.value != "no":
+        on_step("linking from the worker's entry")
+        linked = linker(entries)
+    reach = Reachability(linked, entries) if linked is not None else None
+    parts = Parts(search, linked)
+    on_step("classifying")
+    around = Surroundings(device=request.device.kind)
+    reached = [_reached(reach, settings.starts, raw) for raw in search.sites]
+    saver = any(
+        "saver-context" == raw.form and r.reachable != "no" for raw, r in zip(search.sites, reached, strict=True)
+    )
+    around = Surroundings(device=request.device.kind, saver_active=saver and linked is not None)
+    parts.sites = _records(search, reached, around)
+    chains = Chains(linked, reach, entries)
+    processes = workers(project, settings.values, linked.reached if linked is not None else ())
+    found = components_of(project, linked, reach) if linked is not None and reach is not None else ()
+    paths = _paths(parts, chains, settings, found, processes)
+    if settings.starts.value == "no":
+        paths = ()
+    labels = labels_of(paths)
+    traffic = traffic_for(paths, labels, request.budget)
+    sites = tuple(site for _, site in parts.sites)
+    problems = _problems(project, linked)
+    return (
+        records.PathMap(
+            checkout=request.identity,
+            command=request.command,
+            env=dict(request.env),
+            device=request.device,
+            starts=settings.starts,
+            config=settings.entries,
+            workers=processes,
+            sites=sites,
+            paths=paths,
+            unresolved=settings.unresolved,
+            gaps=gaps_of(
+                starts=settings.starts,
+                device=request.device,
+                model_known=request.model_known,
+                workers=processes,
+                sites=sites,
+                paths=paths,
+                unresolved=settings.unresolved,
+                labels=labels,
+                traffic=traffic,
+                problems=problems,
+            ),
+            labels=labels,
+            traffic=traffic,
+            problems=problems,
+            stats=records.Stats(
+                functions_reached=len(linked.reached) if linked is not None else 0,
+                functions_total=linked.functions_total if linked is not None else 0,
+            ),
+        ),
+        parts,
+    )
+
+
+def _runs_here(entry: str, settings: Settings) -> bool:
+    from sgl_graph.analyzer.static import profile
+
+    encoder = settings.values.get(profile.ENCODER_FIELD) is True
+    role = next(role for role, name in profile.WORKER_ENTRIES if name == entry)
+    return (role == "encoder") == encoder
+
+
+def _reached(reach: Reachability | None, starts: records.Starts, raw: RawSite) -> Reached:
+    if starts.value == "no":
+        return Reached("no", None, f"the server does not start: {starts.why}")
+    if reach is None:
+        return Reached("unresolved", None, "the checkout was not linked")
+    return reach.of_site(raw)
+
+
+def _records(
+    search: SiteSearch, reached: Sequence[Reached], around: Surroundings
+) -> list[tuple[RawSite, records.Site]]:
+    classifier = Classifier(search.owners, search.sites)
+    counts: Counter[str] = Counter()
+    found = []
+    for raw, answer in zip(search.sites, reached, strict=True):
+        inspectability, reason = classifier.classify(raw, around)
+        module, _, name = raw.scope.public_name.partition(":")
+        stem = f"{raw.role}:{module.rpartition('.')[2]}.{name}"
+        counts[stem] += 1
+        site = records.Site(
+            id=stem if counts[stem] == 1 else f"{stem}/{counts[stem]}",
+            file=raw.scope.module.path,
+            line=raw.line,
+            qualname=raw.scope.public_name,
+            role=raw.role,  # type: ignore[arg-type]
+            api=raw.api,
+            family=family_of_site(raw),
+            gates=answer.gates,
+            reachable=answer.reachable,
+            trigger=answer.trigger,
+            why=answer.why,
+            inspectability=inspectability,
+            reason=reason.text,
+            reasons=(reason,),
+        )
+        found.append((raw, site))
+    return found
+
+
+def _paths(
+    parts: Parts,
+    chains: Chains,
+    settings: Settings,
+    components: Sequence[records.Component],
+    processes: Sequence[records.WorkerEntry],
+) -> tuple[records.PathEntry, ...]:
+    linked = parts.linked
+    holdings = {name: info.attributes for name, info in linked.classes.items()} if linked is not None else None
+    finder = PathFinder(
+        PathInput(
+            search=parts.search,
+            sites=parts.sites,
+            chains=chains,
+            keys=Keys(parts.search.owners),
+            settings=settings.values,
+            unconfirmed=settings.unconfirmed,
+            buckets={b.phase: BucketList(b.sizes, b.source) for b in settings.buckets},
+            components=components,
+            worker=processes[0].role if processes else "scheduler",
+            holdings=holdings,
+        )
+    )
+    return finder.find()
+
+
+def _problems(project: Project, linked: Linked | None) -> dict[str, str]:
+    found: dict[str, Any] = {m.path: m.facts.error for m in project.loaded() if m.facts.error is not None}
+    if linked is not None:
+        found.update(linked.problems)
+    return dict(sorted(found.items()))

@@ -1,0 +1,179 @@
+"""Whether a configuration can execute a primitive, by what trigger, and which condition decides it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import networkx as nx
+from sgl_graph.analyzer.records.pathmap import Gate, Reach, Trigger
+from sgl_graph.analyzer.static import profile
+from sgl_graph.analyzer.static.linked import Call, Guard, Linked, Truth
+from sgl_graph.analyzer.static.rawsite import RawSite
+from sgl_graph.analyzer.static.scopes import Scope
+
+_LOOPS = re.compile(profile.EVENT_LOOPS)
+_ADMIN = re.compile(profile.ADMIN_HANDLERS)
+_SETTLED: dict[Truth, str] = {Truth.TRUE: "true", Truth.FALSE: "false", Truth.UNKNOWN: "unknown"}
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """The answer for one site."""
+
+    reachable: Reach
+    trigger: Trigger | None
+    why: str
+    gates: tuple[Gate, ...] = ()
+
+
+class Reachability:
+    """Answers about one linked configuration."""
+
+    def __init__(self, linked: Linked, entries: Iterable[str]) -> None:
+        self._linked = linked
+        self._entries = [entry for entry in entries if entry in linked.reached]
+        self._calls_at: dict[tuple[str, int], list[Call]] = {}
+        self._calls_of: dict[str, list[Call]] = {}
+        for caller, calls in linked.calls.items():
+            for call in calls:
+                self._calls_at.setdefault((caller, call.line), []).append(call)
+                for target in (*call.targets, *call.constructs):
+                    self._calls_of.setdefault(target, []).append(call)
+        graph = linked.graph
+        loops = {name for name in graph if _LOOPS.search(_simple(name))}
+        admin = {name for name in graph if _ADMIN.search(_simple(name))}
+        self._startup = _closure(graph, self._entries, loops | admin)
+        self._request = _closure(graph, loops & linked.reached.keys(), admin)
+
+    def of_site(self, site: RawSite) -> Reached:
+        """Whether, when and why one site executes."""
+        scope = site.scope
+        function = self.function(scope)
+        if function.reachable == "no":
+            return function
+        call = self._call_of(site)
+        if call is None:
+            return function
+        gates = gates_of(call.guards)
+        blocking = next((g for g in gates if g.value == "false"), None)
+        if blocking is not None:
+            return Reached("no", None, f"{blocking.text} does not hold", gates)
+        if not call.active:
+            return Reached("no", None, "the code before it always leaves the function here", gates)
+        trigger = self.trigger(scope.name, site.role)
+        if function.reachable == "unresolved":
+            return Reached("unresolved", trigger, function.why, gates or function.gates)
+        open_gates = [g for g in gates if g.value == "unknown" and g.depends]
+        if open_gates:
+            names = ", ".join(sorted({name for g in open_gates for name in g.depends}))
+            return Reached("unresolved", trigger, f"{open_gates[0].text} is open: it rests on {names}", gates)
+        return Reached("yes", trigger, "called from the worker's entry", gates)
+
+    def function(self, scope: Scope) -> Reached:
+        """Whether a function, class body or module executes at all."""
+        truth = self._linked.reached.get(scope.name)
+        if truth is Truth.TRUE:
+            return Reached("yes", self.trigger(scope.name, ""), "called from the worker's entry")
+        if truth is Truth.UNKNOWN:
+            gates = self._open_gates_to(scope.name)
+            if gates:
+                names = ", ".join(sorted({name for gate in gates for name in gate.depends})) or "the source alone"
+                why = f"{gates[0].text} is open: it rests on {names}"
+            else:
+                why = "only calls that the source does not settle lead here"
+            return Reached("unresolved", self.trigger(scope.name, ""), why, gates)
+        excluding = self._excluding(scope.name)
+        if excluding is not None:
+            return Reached("no", None, f"{excluding.text} does not hold", (excluding,))
+        return Reached("no", None, "no call from a worker's entry leads here")
+
+    def trigger(self, function: str, role: str) -> Trigger | None:
+        """What makes a function run: start-up before requests, requests before administration; replays by requests."""
+        at_start, by_request = function in self._startup, function in self._request
+        if role == "replay" and by_request:
+            return "request"
+        if at_start:
+            return "startup"
+        if by_request:
+            return "request"
+        return "admin" if function in self._linked.reached else None
+
+    def calls_of(self, target: str) -> list[Call]:
+        """Calls that may lead to a function, or construct a class."""
+        return self._calls_of.get(target, [])
+
+    def _call_of(self, site: RawSite) -> Call | None:
+        candidates = self._calls_at.get((site.scope.name, site.line), [])
+        if site.call is not None:
+            same = [call for call in candidates if call.expression == site.call.expression]
+            candidates = same or [call for call in candidates if call.text == site.api] or candidates
+        return max(candidates, key=lambda call: (call.active, len(call.guards)), default=None)
+
+    def _excluding(self, function: str, depth: int = 12) -> Gate | None:
+        """The nearest condition, known false, that keeps a function from being called."""
+        seen = {function}
+        level = [function]
+        for _ in range(depth):
+            above: list[str] = []
+            for name in level:
+                for call in sorted(self.calls_of(name), key=lambda c: (c.file, c.line)):
+                    for gate in gates_of(call.guards):
+                        if gate.value == "false":
+                            return gate
+                    if call.caller not in seen:
+                        seen.add(call.caller)
+                        above.append(call.caller)
+            level = above
+        return None
+
+    def _open_gates_to(self, function: str, depth: int = 12) -> tuple[Gate, ...]:
+        """The nearest conditions with an open configuration value on the way to a function."""
+        seen = {function}
+        level = [function]
+        for _ in range(depth):
+            above: list[str] = []
+            for name in level:
+                for call in sorted(self.calls_of(name), key=lambda c: (c.file, c.line)):
+                    if not call.active or call.caller not in self._linked.reached:
+                        continue
+                    gates = tuple(g for g in gates_of(call.guards) if g.value == "unknown" and g.depends)
+                    if gates:
+                        return gates
+                    if call.caller not in seen:
+                        seen.add(call.caller)
+                        above.append(call.caller)
+            level = above
+        return ()
+
+
+def gates_of(guards: Iterable[Guard]) -> tuple[Gate, ...]:
+    """Guards as the report shows them."""
+    return tuple(
+        Gate(
+            text=guard.text,
+            file=guard.file,
+            line=guard.line,
+            value=_SETTLED[guard.value],  # type: ignore[arg-type]
+            depends=tuple(guard.depends),
+        )
+        for guard in guards
+    )
+
+
+def _simple(name: str) -> str:
+    return name.rsplit(":", 1)[-1].rsplit(".", 1)[-1]
+
+
+def _closure(graph: nx.MultiDiGraph[str], starts: Iterable[str], without: set[str]) -> set[str]:
+    """Everything reachable from the starts without passing through some nodes."""
+    found: set[str] = set()
+    stack = [name for name in starts if name in graph]
+    while stack:
+        name = stack.pop()
+        if name in found:
+            continue
+        found.add(name)
+        stack.extend(target for target in graph.successors(name) if target not in found and target not in without)
+    return found

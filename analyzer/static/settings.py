@@ -1,0 +1,91 @@
+"""The resolved configuration as the map records it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sgl_graph.analyzer.records import pathmap as records
+from sgl_graph.analyzer.static.config.protocol import ClassOf, Configuration, FunctionOf, InstanceOf, Place
+
+_SIMPLE = (bool, int, float, str)
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseSizes:
+    """Configured sizes of one phase, and the function that computes them."""
+
+    phase: str
+    sizes: tuple[int, ...] | None
+    source: records.CodeRef | None
+
+
+class Settings:
+    """Values, starting, open questions and sizes of a configuration; empty for None."""
+
+    def __init__(self, configuration: Configuration | None) -> None:
+        self.starts = records.Starts(value="unresolved", why="the configuration was not resolved")
+        self.entries: tuple[records.ConfigValue, ...] = ()
+        self.unresolved: tuple[records.Unresolved, ...] = ()
+        self.buckets: tuple[PhaseSizes, ...] = ()
+        self.values: dict[str, Any] = {}
+        self.unconfirmed: frozenset[str] = frozenset()
+        if configuration is not None:
+            self._take(configuration)
+
+    def _take(self, given: Configuration) -> None:
+        starts = given.starts
+        self.starts = records.Starts(
+            value="yes" if starts.value else "no", why=starts.why, file=starts.file or None, line=starts.line or None
+        )
+        self.entries = tuple(
+            records.ConfigValue(
+                name=entry.name,
+                value=plain(entry.value),
+                source=entry.source.value,
+                automatic=entry.automatic,
+                predicted=plain(entry.predicted),
+                confirmed_by="server" if entry.confirmed_by == "server" else None,
+                decided_by=code_ref(entry.decided_by),
+            )
+            for entry in sorted(given.entries, key=lambda e: e.name)
+        )
+        self.unresolved = tuple(
+            records.Unresolved(
+                what=item.what,
+                predicted=plain(item.predicted),
+                decided_by=code_ref(item.decided_by),
+                settle_with=item.settle_with,
+            )
+            for item in given.unresolved
+        )
+        self.buckets = tuple(PhaseSizes(b.phase, b.sizes, code_ref(b.source)) for b in given.buckets)
+        self.values = {
+            entry.name: entry.predicted if entry.value is None and entry.automatic else entry.value
+            for entry in self.entries
+        }
+        self.unconfirmed = frozenset(
+            entry.name
+            for entry in self.entries
+            if entry.confirmed_by is None and (entry.automatic or entry.source == "unresolved")
+        )
+
+
+def code_ref(place: Place | None) -> records.CodeRef | None:
+    """A place of the checkout as a record."""
+    if place is None:
+        return None
+    return records.CodeRef(file=place.file, line=place.line, qualname=place.qualname.replace(".<locals>", ""))
+
+
+def plain(value: object) -> Any:
+    """A configuration value in JSON's terms; objects by the name of their class."""
+    if value is None or isinstance(value, _SIMPLE):
+        return value
+    if isinstance(value, (tuple, list, set, frozenset)):
+        return [plain(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (InstanceOf, ClassOf, FunctionOf)):
+        return value.qualname
+    return str(value)

@@ -1,0 +1,82 @@
+"""What to expect of a run and the least traffic that shows it: labels without sizes, and the requests that replay them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sgl_graph.analyzer.records.pathmap import PathEntry, TrafficItem
+
+#: Long enough for lazily captured graphs (a handful of warm-ups) to be replayed too.
+OUTPUT_LEN = 8
+INPUT_LEN = 16
+#: Families that one text request replays: its prompt, its decode steps, and what a draft model does with them.
+_IMAGE = "vit"
+_ADAPTER_VARIANTS = {"lora"}
+
+
+def labels_of(paths: Sequence[PathEntry]) -> tuple[str, ...]:
+    """Labels that this configuration is expected to replay, as `--expect-labels` takes them.
+
+    Only paths that certainly run, by start-up or by a request, are expected; nothing is made up for the rest.
+    """
+    found: list[str] = []
+    for path in paths:
+        if path.reachable != "yes" or path.trigger == "admin" or path.family == "other":
+            continue
+        found += [path.name if variant is None else f"{path.name}/{variant}" for variant in path.label.variants]
+    return tuple(sorted(set(found)))
+
+
+def traffic_for(paths: Sequence[PathEntry], labels: Sequence[str], budget: int | None) -> tuple[TrafficItem, ...]:
+    """The least request sets that replay the labels, within a budget of requests.
+
+    Args:
+        paths: the capture paths.
+        labels: what `labels_of` expects.
+        budget: most requests in all, None for no limit.
+    """
+    by_label = {
+        (path.name if variant is None else f"{path.name}/{variant}"): (path, variant)
+        for path in paths
+        for variant in path.label.variants
+    }
+    groups: dict[str | None, list[str]] = {}
+    for label in labels:
+        path, variant = by_label[label]
+        if path.family == _IMAGE:
+            groups.setdefault("image", []).append(label)
+        elif variant in _ADAPTER_VARIANTS:
+            groups.setdefault(variant, []).append(label)
+        else:
+            groups.setdefault(None, []).append(label)
+    items: list[TrafficItem] = []
+    for variant, group in sorted(groups.items(), key=lambda pair: (pair[0] is not None, pair[0] or "")):
+        if budget is not None and len(items) >= budget:
+            break
+        items.append(
+            TrafficItem(
+                name=variant or "text",
+                labels=tuple(group),
+                # A label has no size: the smallest batch replays it, padded to a captured size.
+                concurrency=1,
+                input_len=_input_len([by_label[label][0] for label in group]),
+                output_len=OUTPUT_LEN,
+                variant=variant,
+            )
+        )
+    return tuple(items)
+
+
+def uncovered(labels: Sequence[str], items: Sequence[TrafficItem]) -> tuple[str, ...]:
+    """Expected labels that no item of the traffic is for."""
+    covered = {label for item in items for label in item.labels}
+    return tuple(label for label in labels if label not in covered)
+
+
+def _input_len(paths: Sequence[PathEntry]) -> int:
+    """A prompt that falls into a captured prefill size of every path that has some."""
+    lengths = [INPUT_LEN]
+    for path in paths:
+        if path.family.startswith("prefill") and path.label.buckets:
+            lengths.append(max(path.label.buckets))
+    return min(lengths)

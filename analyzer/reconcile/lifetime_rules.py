@@ -38,6 +38,8 @@ def _judge_block(state: WorkerState, graph: GraphState, block: BlockState) -> It
         yield Judgement("dead-pool", graph, block, block.outside)
     elif own or is_handover(state, graph, block):
         yield from _judge_pool_memory(state, graph, block, own=own)
+    elif block.record.id in graph.ambiguous:
+        return  # the word means this capture's own block as well, and nothing is handed over between these chains
     elif block.freed is not None or block.temporary:
         owner = _latest_owner(block)
         yield Judgement("reused-memory" if owner else "freed-memory", graph, block, owner)
@@ -53,7 +55,8 @@ def _judge_pool_memory(state: WorkerState, graph: GraphState, block: BlockState,
     if not block.dead and block.inside:
         yield Judgement("overlapping-owners", graph, block, _latest_owner(block))
         return
-    consumed = any(user != block.record.during for user in block.users)
+    consumers = (state.graphs[user] for user in block.users if user != block.record.during)
+    consumed = any(is_handover(state, consumer, block) for consumer in consumers)
     if not own or consumed or block.freed is None or block.temporary or block.freed <= graph.chain.ended:
         return
     taker = _later_capture(state, graph, block)
@@ -120,7 +123,7 @@ def dependencies(state: WorkerState, graph: GraphState) -> list[Dependency]:
         if block is None or during is None or during == graph.id or during not in state.graphs:
             continue
         handed = is_handover(state, graph, block)
-        if block.dead and not handed:
+        if not handed and (block.dead or block_id in graph.ambiguous):
             continue  # judged by its state alone
         overlaps = state.overlaps.of(block)
         clobbers = {user for other in overlaps for user in other.users} - {during}

@@ -221,3 +221,22 @@ def test_a_large_pool_is_judged_without_keeping_pairs() -> None:
         graphs.append(scene.capture(graph, [(block, "chain") for block in blocks], label=f"decode@{number}"))
     scene.replay(*graphs, times=3)
     assert scene.footer().verdict().value == "PASS"
+
+
+def test_a_doubtful_word_of_another_label_proves_nothing() -> None:
+    """An output of one bucket dropped while the next is captured, whose temporaries take the memory: no dangling reference."""
+    scene = Scene()
+    g8, g4 = scene.graph(), scene.graph()
+    y8 = scene.block(0, during=g8)
+    scene.capture(g8, [(y8, "chain")], label="decode@8")
+    scene.free(y8)
+    t4 = scene.block(0, during=g4)
+    scene.free(t4)
+    scene.capture(g4, [(t4, "chain")], label="decode@4")
+    scene.bodies[-1]["refs"].append([0, 0, 0, 0, "param", "pool", y8])
+    scene.replay(g4, times=5)
+    assert scene.footer().verdict().value == "PASS"
+    scene.bodies.pop()
+    scene.replay(g8)
+    result = scene.footer().verdict()
+    assert [finding.code for finding in result.findings] == ["output-reused"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import AliasChoices, Field
 from sgl_graph.analyzer.records.base import Record
 
 SCHEMA = "sgl-graph.path-map/1"
@@ -60,7 +60,7 @@ class CheckoutIdentity(Record):
     dirty: bool | None = None
     sglang_version: str | None = None
     #: Digest over the files of the checkout that the analysis read.
-    digest_: str = Field(alias="digest")
+    digest_: str = Field(serialization_alias="digest", validation_alias=AliasChoices("digest", "digest_"))
 
     model_config = {"populate_by_name": True, "serialize_by_alias": True}
 
@@ -145,7 +145,7 @@ class Component(Place):
     """What a capture path runs or points into besides the model's own kernels."""
 
     kind: ComponentKind
-    class_: str = Field(alias="class")
+    class_: str = Field(serialization_alias="class", validation_alias=AliasChoices("class", "class_"))
     memory: str
     reachable: Reach = "unresolved"
 

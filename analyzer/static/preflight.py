@@ -87,7 +87,7 @@ def build(
     around = Surroundings(device=request.device.kind)
     reached = [_reached(reach, settings.starts, raw) for raw in search.sites]
     saver = any(
-        "saver-context" == raw.form and r.reachable != "no" for raw, r in zip(search.sites, reached, strict=True)
+        raw.form == "saver-context" and r.reachable != "no" for raw, r in zip(search.sites, reached, strict=True)
     )
     around = Surroundings(device=request.device.kind, saver_active=saver and linked is not None)
     parts.sites = _records(search, reached, around)

@@ -1,0 +1,242 @@
+"""Effects around a path map: find the checkout, read the model's configuration, learn the device, build, measure."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from sgl_graph.analyzer.errors import ConfigError
+from sgl_graph.analyzer.records.base import canonical_json
+from sgl_graph.analyzer.records.pathmap import CheckoutIdentity, DeviceFacts, PathMap
+from sgl_graph.analyzer.serving_command import ServingCommand
+from sgl_graph.analyzer.static.config.device import PRODUCTS, parse_device
+from sgl_graph.analyzer.static.config.device import DeviceFacts as LaunchDevice
+from sgl_graph.analyzer.static.config.inputs import Launch, parse_assumptions
+from sgl_graph.analyzer.static.config.protocol import Configuration
+from sgl_graph.analyzer.static.config.resolve import resolve
+from sgl_graph.analyzer.static.linked import Linked
+from sgl_graph.analyzer.static.preflight import Request, build
+from sgl_graph.analyzer.static.project import Project, module_name
+from sgl_graph.runtime.checkout import CheckoutSources, Location, locate
+from sgl_graph.runtime.fact_store import FactStore, default_folder
+from sgl_graph.runtime.identity import checkout_identity
+from sgl_graph.runtime.model import MODEL_FLAGS, local_model
+from sgl_graph.runtime.serving_parser import ask_parser
+
+_LARGEST_CONFIG = 16 << 20
+Step = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class MapOptions:
+    """What `preflight` was asked for."""
+
+    command: ServingCommand
+    checkout: Path | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    model_config: Path | None = None
+    device: str | None = None
+    assume: Sequence[str] = ()
+    resolve: bool = False
+    budget: int | None = None
+    jobs: int = 2
+    cache: bool = True
+
+
+def make_map(options: MapOptions, on_step: Step = lambda text: None) -> PathMap:
+    """The path map of one checkout and command.
+
+    Raises:
+        CheckoutNotFound: no serving checkout at the place.
+        ConfigError: an option, a file it names, or the command cannot be used.
+    """
+    started = time.perf_counter()
+    location = locate(options.checkout)
+    env = {**options.env, **options.command.env}
+    model = _model(options, env)
+    device, source = _device(options)
+    store = FactStore(default_folder() if options.cache else None)
+    sources = CheckoutSources(location.base, store, jobs=max(1, options.jobs))
+    try:
+        on_step(f"reading {location.base / 'sglang'}")
+        project = Project(sources)
+        request = Request(
+            identity=_identity(location, sources),
+            command=tuple(options.command.argv()),
+            env=env,
+            device=_facts(device, source, options.command),
+            model_known=model is not None,
+            budget=options.budget,
+        )
+        on_step("resolving the configuration")
+        launch = Launch(
+            arguments=options.command.arguments,
+            environment=env,
+            device=device,
+            model_config=model,
+            model_configs=lambda path: _config_on_disk(path, env),
+            path_kind=_path_kind,
+            read_yaml=_yaml,
+            assumptions=parse_assumptions(options.assume),
+        )
+        if options.resolve:
+            on_step("asking the serving environment's parser")
+            launch = replace(launch, assumptions=ask_parser(launch, options.command, location))
+        configuration = resolve(project, launch)
+
+        def linker(entries: Sequence[str]) -> Linked:
+            return _link(project, configuration, entries)
+
+        made, _ = build(project, request, configuration, linker, on_step=on_step)
+    finally:
+        sources.close()
+        store.close()
+    reading = sources.reading
+    stats = made.stats.model_copy(
+        update={
+            "modules_parsed": reading.parsed,
+            "modules_cached": reading.cached,
+            "seconds": round(time.perf_counter() - started, 2),
+            "peak_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
+        }
+    )
+    return made.model_copy(update={"stats": stats})
+
+
+def _link(project: Project, configuration: Configuration, entries: Sequence[str]) -> Linked:
+    from sgl_graph.analyzer.static import profile
+    from sgl_graph.analyzer.static.link.configured import ConfigurationOracle
+    from sgl_graph.analyzer.static.link.driver import link
+
+    oracle = ConfigurationOracle(
+        configuration, asks=lambda name: False, classes=frozenset({profile.ARGUMENT_CLASS}), modules=frozenset()
+    )
+    return link(project, entries, oracle=oracle)
+
+
+def _identity(location: Location, sources: CheckoutSources) -> CheckoutIdentity:
+    known = checkout_identity(location.root, location.base, location.layout)
+    index = {module_name(path)[0]: sources.digest(path) for path in sources.paths()}
+    return CheckoutIdentity(
+        root=str(location.root),
+        layout=location.layout,
+        commit=known.get("commit"),
+        tree=known.get("tree"),
+        dirty=known.get("dirty"),
+        sglang_version=_version(location.base),
+        digest_=hashlib.sha256(canonical_json(index)).hexdigest(),
+    )
+
+
+def _version(base: Path) -> str | None:
+    """The release as the checkout states it, without importing it."""
+    for name in ("sglang/_version.py", "sglang/version.py"):
+        try:
+            text = (base / name).read_text("utf-8", "replace")
+        except OSError:
+            continue
+        for line in text.splitlines():
+            left, equals, right = line.partition("=")
+            if equals and left.split(":")[0].strip() in ("__version__", "version"):
+                value = right.split("=")[-1].strip().strip("\"'")
+                if value and value[0].isdigit():
+                    return value
+    found = sorted(base.glob("sglang-*.dist-info"))
+    return found[0].name.removeprefix("sglang-").removesuffix(".dist-info") if found else None
+
+
+def _model(options: MapOptions, env: Mapping[str, str]) -> Mapping[str, Any] | None:
+    if options.model_config is not None:
+        return _json_file(options.model_config, "--model-config")
+    path = options.command.value(*MODEL_FLAGS)
+    return _config_on_disk(path, env) if path else None
+
+
+def _config_on_disk(path: str, env: Mapping[str, str]) -> Mapping[str, Any] | None:
+    folder = local_model(path, {**os.environ, **env})
+    try:
+        return _json_file(folder / "config.json", path) if folder is not None else None
+    except ConfigError:
+        return None
+
+
+def _json_file(path: Path, name: str) -> Mapping[str, Any]:
+    try:
+        if path.stat().st_size > _LARGEST_CONFIG:
+            raise ConfigError(f"{name} {path}: too large for a config.json")
+        data = json.loads(path.read_bytes())
+    except OSError as error:
+        raise ConfigError(f"{name} {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise ConfigError(f"{name} {path}: not JSON: {error}") from error
+    if not isinstance(data, dict):
+        raise ConfigError(f"{name} {path}: not a model configuration", hint="give the model's config.json")
+    return data
+
+
+def _yaml(path: str) -> Any:
+    import yaml
+
+    try:
+        return yaml.safe_load(Path(path).read_text("utf-8"))
+    except (OSError, yaml.YAMLError):
+        return None
+
+
+def _path_kind(path: str) -> str | None:
+    place = Path(path).expanduser()
+    return "folder" if place.is_dir() else "file" if place.is_file() else None
+
+
+def _device(options: MapOptions) -> tuple[LaunchDevice | None, str]:
+    if options.device is not None:
+        return parse_device(options.device), "--device"
+    found = _detected()
+    return (found, "NVML") if found is not None else (None, "unknown")
+
+
+def _detected() -> LaunchDevice | None:
+    """The first device that NVML shows; None where there is no NVML or no device."""
+    try:
+        import pynvml
+    except ImportError:
+        return None
+    try:
+        pynvml.nvmlInit()
+        handle = pynvml.nvmlDeviceGetHandleByIndex(0)
+        raw = pynvml.nvmlDeviceGetName(handle)
+        name = raw.decode() if isinstance(raw, bytes) else str(raw)
+        known = next((facts for facts in PRODUCTS.values() if facts.name == name), LaunchDevice("cuda", name))
+        major, minor = pynvml.nvmlDeviceGetCudaComputeCapability(handle)
+        memory = int(pynvml.nvmlDeviceGetMemoryInfo(handle).total) >> 20
+        count = int(pynvml.nvmlDeviceGetCount())
+    except Exception:  # noqa: BLE001 - whatever a driver does, it only leaves the device unknown
+        return None
+    return replace(known, capability=(int(major), int(minor)), memory=memory, count=count)
+
+
+def _facts(device: LaunchDevice | None, source: str, command: ServingCommand) -> DeviceFacts:
+    if device is not None:
+        capability = ".".join(map(str, device.capability)) if device.capability else device.architecture
+        return DeviceFacts(
+            name=device.name or device.kind,
+            source=source,
+            kind=device.kind,
+            capability=capability,
+            memory_gb=round(device.memory / 1024, 1) if device.memory else None,
+        )
+    named = command.value("--device")
+    return DeviceFacts(name=None, source="the command's --device" if named else source, kind=named)
+
+
+def default_jobs() -> int:
+    """Parsers to run at once: one a core, at most two, so that memory stays small."""
+    return min(2, os.cpu_count() or 1) if sys.platform != "win32" else 1

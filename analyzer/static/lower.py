@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import libcst as cst
 from sgl_graph.analyzer.static import facts as f
@@ -290,29 +290,66 @@ class _Lowering:
             own = trees[position] if position < len(trees) else None
             at = getattr(getattr(own, "pattern", None), "lineno", line)
             self._at = StatementLines(at, None)
-            pattern = self._pattern(case.pattern)
+            lowered = self._case(case.pattern, subject, at)
             guard = self._expr(case.guard) if case.guard else None
-            cases.append([pattern, guard, self._suite(case.body, getattr(own, "body", None))])
+            body = self._suite(case.body, getattr(own, "body", None))
+            cases.append([lowered.pattern, _both(lowered.test, guard), [*lowered.bindings, *body]])
         return ["match", line, subject, cases]
 
-    def _pattern(self, node: cst.MatchPattern) -> f.Expression:
-        if isinstance(node, cst.MatchValue):
-            return self._expr(node.value)
-        if isinstance(node, cst.MatchSingleton):
-            return self._expr(node.value)
+    def _case(self, node: cst.MatchPattern, subject: f.Expression, line: int) -> _Case:
+        if isinstance(node, (cst.MatchValue, cst.MatchSingleton)):
+            return _Case(self._expr(node.value))
         if isinstance(node, cst.MatchClass):
-            return ["isinstance", self._expr(node.cls)]
+            refutable = ["x"] if node.patterns or node.kwds else None
+            return _Case(["isinstance", self._expr(node.cls)], refutable, self._captures(node, line))
         if isinstance(node, cst.MatchOr):
-            return ["or", [self._pattern(item.pattern) for item in node.patterns]]
+            parts = [self._case(item.pattern, subject, line) for item in node.patterns]
+            bindings = [binding for part in parts for binding in part.bindings]
+            plain = all(part.test is None for part in parts)
+            return _Case(["or", [part.pattern for part in parts]] if plain else ["x"], None, bindings)
         if isinstance(node, cst.MatchAs):
-            if node.name is not None:
-                self._bind(node.name.value)
-            if node.pattern is not None:
-                return self._pattern(node.pattern)
-            return ["any"]
-        for name in _captured_names(node):
-            self._bind(name)
-        return ["x"]
+            inner = self._case(node.pattern, subject, line) if node.pattern is not None else _Case(["any"])
+            if node.name is None:
+                return inner
+            value = subject if _is_plain(subject) else ["x"]
+            return _Case(inner.pattern, inner.test, [*inner.bindings, self._capture(node, value, line)])
+        if isinstance(node, (cst.MatchList, cst.MatchTuple)) and subject[0] == "t":
+            return self._item_by_item(node, subject, line)
+        return _Case(["x"], None, self._captures(node, line))
+
+    def _item_by_item(self, node: cst.MatchList | cst.MatchTuple, subject: f.Expression, line: int) -> _Case:
+        """`match a, b: case 1, 2` asks `a == 1 and b == 2`."""
+        parts = [item.value for item in node.patterns if isinstance(item, cst.MatchSequenceElement)]
+        if len(parts) != len(node.patterns) or len(parts) != len(subject[1]):
+            return _Case(["x"], None, self._captures(node, line))
+        test: f.Expression | None = None
+        bindings: list[f.Statement] = []
+        for part, item in zip(parts, subject[1], strict=True):
+            lowered = self._case(part, item, line)
+            bindings += lowered.bindings
+            test = _both(test, _both(_asks(item, lowered.pattern, line), lowered.test))
+        return _Case(["any"], test, bindings)
+
+    def _captures(self, node: cst.CSTNode, line: int) -> list[f.Statement]:
+        """Bindings of names inside a pattern of which only the name, and perhaps the class, is known."""
+        found: list[f.Statement] = []
+        for child in node.children:
+            if isinstance(child, (cst.MatchAs, cst.MatchStar)) and child.name is not None:
+                found.append(self._capture(child, ["x"], line))
+            elif isinstance(child, cst.Name) and isinstance(node, cst.MatchMapping):
+                self._bind(child.value)  # `**rest`
+                found.append(["=", line, [["n", child.value]], ["x"]])
+            found += self._captures(child, line)
+        return found
+
+    def _capture(self, node: cst.MatchAs | cst.MatchStar, value: f.Expression, line: int) -> f.Statement:
+        assert node.name is not None
+        self._bind(node.name.value)
+        name = ["n", node.name.value]
+        pattern = node.pattern if isinstance(node, cst.MatchAs) else None
+        if isinstance(pattern, cst.MatchClass):
+            return [":", line, name, self._expr(pattern.cls), value]
+        return ["=", line, [name], value]
 
     def _assign(self, node: cst.Assign, line: int) -> f.Statement:
         targets = [self._target(item.target) for item in node.targets]
@@ -588,8 +625,33 @@ def _last_line(body: list[f.Statement], own: int) -> int:
     return max((statement[1] for statement in body), default=own)
 
 
-def _captured_names(node: cst.CSTNode) -> Iterator[str]:
-    for child in node.children:
-        if isinstance(child, (cst.MatchAs, cst.MatchStar)) and child.name is not None:
-            yield child.name.value
-        yield from _captured_names(child)
+class _Case(NamedTuple):
+    """One `case`: its pattern, a test that must hold besides, and the assignments that its captures make."""
+
+    pattern: f.Expression
+    test: f.Expression | None = None
+    bindings: list[f.Statement] = []  # noqa: RUF012 - never changed
+
+
+def _both(left: f.Expression | None, right: f.Expression | None) -> f.Expression | None:
+    if left is None or right is None:
+        return left if right is None else right
+    return ["bo", "and", left, right]
+
+
+def _is_plain(e: f.Expression) -> bool:
+    """A name or a chain of attributes: it may be written a second time."""
+    return e[0] == "n" or (e[0] == "a" and _is_plain(e[1]))
+
+
+def _asks(item: f.Expression, pattern: f.Expression, line: int) -> f.Expression | None:
+    """The test that a pattern makes of one value."""
+    kind = pattern[0]
+    if kind == "any":
+        return None
+    if kind == "isinstance":
+        return ["c", ["n", "isinstance"], [item, pattern[1]], line]
+    if kind == "or":
+        plain = all(choice[0] in ("v", "n", "a") for choice in pattern[1])
+        return ["cmp", item, [["in", ["t", pattern[1]]]]] if plain else ["x"]
+    return ["x"] if kind == "x" else ["cmp", item, [["==", pattern]]]

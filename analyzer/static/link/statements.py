@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sgl_graph.analyzer.static.facts import Expression, Statement
 from sgl_graph.analyzer.static.link.frame import Environment, Frame, GuardLink, merge
 from sgl_graph.analyzer.static.link.heap import Cell
-from sgl_graph.analyzer.static.link.truth import fold_binary, truth_of
+from sgl_graph.analyzer.static.link.truth import compare, fold_binary, truth_of
 from sgl_graph.analyzer.static.link.values import (
     ANYTHING,
     FALSE,
@@ -345,16 +345,23 @@ class Statements:
             if truth is Truth.FALSE and not self._in.world.survey:
                 continue
             frame.environment = dict(before)
+            if pattern[0] == "isinstance" and s[2][0] == "n":
+                self._narrow_type(frame, s[2][1], pattern[1], True)
             shown_pattern = pattern if pattern[0] not in ("or", "isinstance", "any", "x") else ["x"]
             test: Expression = ["cmp", s[2], [["==", shown_pattern]]]
             self._push(frame, test, False, s[1], truth, ())
+            inner: Truth | None = Truth.TRUE
             if guard is not None:
                 inner, depends = self._test(frame, guard)
+                if inner is Truth.FALSE and not self._in.world.survey:
+                    frame.guards = held
+                    continue
                 self._push(frame, guard, False, s[1], inner or Truth.UNKNOWN, depends)
+                self.narrow(frame, guard, True)
             if self.block(frame, body):
                 result = frame.environment if result is None else merge(result, frame.environment)
             frame.guards = held
-            if truth is Truth.TRUE and guard is None:
+            if truth is Truth.TRUE and inner is Truth.TRUE:
                 exhaustive = True
                 if not self._in.world.survey:
                     break
@@ -372,12 +379,12 @@ class Statements:
             if Truth.TRUE in found:
                 return Truth.TRUE
             return Truth.FALSE if found == {Truth.FALSE} else Truth.UNKNOWN
-        if kind in ("x", "isinstance"):
-            if kind == "isinstance":
-                self._in.expressions.eval(frame, pattern[1])
+        if kind == "x":
             return Truth.UNKNOWN
-        from sgl_graph.analyzer.static.link.truth import compare
-
+        if kind == "isinstance":
+            wanted = set(self._in.expressions.eval(frame, pattern[1]))
+            found = frozenset().union(*(self._in.models.is_instance(value, wanted) for value in subject))
+            return truth_of(found)[0] or Truth.UNKNOWN
         truth, _ = truth_of(compare("==", subject, self._in.expressions.eval(frame, pattern)))
         return truth or Truth.UNKNOWN
 

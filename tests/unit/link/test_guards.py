@@ -1,0 +1,432 @@
+"""Three-valued guards: what a known test prunes, what an unknown one records, and what a value's test narrows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from sgl_graph.analyzer.static.link.oracle import NoOracle
+from sgl_graph.analyzer.static.link.values import Constant, Unknown, Values
+
+from .programs import program
+
+WORKERS = """
+        # file: work.py
+        def yes():
+            pass
+
+        def no():
+            pass
+
+        def third():
+            pass
+"""
+
+
+def test_known_tests_prune_and_leave_a_true_guard(tmp_path: Path) -> None:
+    p = program(
+        tmp_path,
+        WORKERS
+        + """
+        # file: main.py
+        from work import no, yes
+
+        LEVEL = 3
+
+        def run():
+            if LEVEL > 2 and LEVEL != 7:
+                yes()
+            else:
+                no()
+            if not LEVEL:
+                no()
+        """,
+    )
+    assert p.edges("main:run") == {("work:yes", "direct")}
+    assert p.guards("main:run", "work:yes") == [(("LEVEL > 2 and LEVEL != 7", "true"),)]
+    assert p.reached("work:no") == "no"
+
+
+def test_unknown_tests_join_both_branches(tmp_path: Path) -> None:
+    p = program(
+        tmp_path,
+        WORKERS
+        + """
+        # file: main.py
+        from work import no, third, yes
+
+        def run(flag, other):
+            if flag:
+                yes()
+            elif other:
+                third()
+            else:
+                no()
+        """,
+    )
+    assert p.guards("main:run", "work:yes") == [(("flag", "unknown"),)]
+    assert p.guards("main:run", "work:third") == [(("not (flag)", "unknown"), ("other", "unknown"))]
+    assert p.guards("main:run", "work:no") == [(("not (flag)", "unknown"), ("not (other)", "unknown"))]
+
+
+@pytest.mark.parametrize(
+    ("body", "called", "guards"),
+    [
+        ("if flag:\n    return\nyes()", {"yes"}, [(("not (flag)", "unknown"),)]),
+        ("if flag:\n    raise ValueError(flag)\nyes()", {"yes"}, [(("not (flag)", "unknown"),)]),
+        ("if not flag:\n    no()\nelse:\n    return\nyes()", {"yes", "no"}, [(("not flag", "unknown"),)]),
+        ("if True:\n    return\nyes()", set(), []),
+        ("if False:\n    return\nyes()", {"yes"}, [()]),
+        ("for x in flag:\n    if x:\n        continue\n    yes()", {"yes"}, [(("not (x)", "unknown"),)]),
+        ("while True:\n    if flag:\n        break\nyes()", {"yes"}, [()]),
+        ("while True:\n    no()\nyes()", {"no"}, []),
+        ("while flag:\n    yes()", {"yes"}, [(("flag", "unknown"),)]),
+        ("assert flag\nyes()", {"yes"}, [(("flag", "unknown"),)]),
+        ("try:\n    return no()\nfinally:\n    yes()", {"yes", "no"}, [()]),
+        ("try:\n    no()\nexcept ValueError:\n    return\nyes()", {"yes", "no"}, [()]),
+        ("try:\n    pass\nexcept ValueError:\n    pass\nelse:\n    yes()", {"yes"}, [()]),
+        ("with flag:\n    yes()", {"yes"}, [()]),
+        ("flag and yes()", {"yes"}, [(("flag", "unknown"),)]),
+        ("flag or yes()", {"yes"}, [(("not (flag)", "unknown"),)]),
+        ("True and yes()", {"yes"}, [(("True", "true"),)]),
+        ("True or yes()", set(), []),
+        ("False and yes()", set(), []),
+        ("no() or yes()", {"yes", "no"}, [(("not (no())", "true"),)]),
+        ("yes() if flag else no()", {"yes", "no"}, [(("flag", "unknown"),)]),
+        ("yes() if False else no()", {"no"}, []),
+        ("[yes() for x in flag if x]", {"yes"}, [(("x", "unknown"),)]),
+        ("[yes() for x in []]", set(), []),
+        ("for x in ():\n    yes()", set(), []),
+        ("for x in ():\n    no()\nelse:\n    yes()", {"yes"}, [()]),
+        ("if (found := flag):\n    yes(found)", {"yes"}, [(("(found := flag)", "unknown"),)]),
+        ("if 'a' in ('a', 'b'):\n    yes()\nelse:\n    no()", {"yes"}, [(("'a' in ('a', 'b')", "true"),)]),
+        ("if 1 < 2 < 3:\n    yes()\nelse:\n    no()", {"yes"}, [(("1 < 2 < 3", "true"),)]),
+        ("if 'x'.startswith('y'):\n    no()\nyes()", {"yes"}, [()]),
+        ("del flag\nyes()", {"yes"}, [()]),
+        ("global G\nG = 1\nif G:\n    yes()", {"yes"}, [(("G", "true"),)]),
+    ],
+)
+def test_control_flow(tmp_path: Path, body: str, called: set[str], guards: list[tuple[tuple[str, str], ...]]) -> None:
+    lines = "".join(f"    {line}\n" for line in body.splitlines())
+    text = "# file: main.py\nfrom work import no, yes\n\n\ndef run(flag):\n" + lines
+    work = "# file: work.py\ndef yes(x=None):\n    pass\n\n\ndef no():\n    pass\n"
+    p = program(tmp_path, work + text)
+    assert p.edges("main:run") == {(f"work:{name}", "direct") for name in called}
+    assert p.guards("main:run", "work:yes") == guards
+
+
+def test_none_is_narrowed_away(tmp_path: Path) -> None:
+    p = program(
+        tmp_path,
+        """
+        # file: main.py
+        class Engine:
+            def start(self):
+                pass
+
+        def find(name):
+            return Engine() if name else None
+
+        def run(name):
+            engine = find(name)
+            if engine is None:
+                return
+            engine.start()
+
+        def nothing():
+            engine = None
+            if engine is not None:
+                engine.start()
+
+        def either(name):
+            engine = find(name)
+            if engine:
+                engine.start()
+            else:
+                fallback()
+
+        def fallback():
+            pass
+
+        def never(name):
+            engine = Engine()
+            if engine is None:
+                fallback()
+            if not engine:
+                fallback()
+        """,
+        entries=("main:run", "main:nothing", "main:either", "main:never"),
+    )
+    assert p.edges("main:run") == {("main:find", "direct"), ("main:Engine.start", "type")}
+    assert p.edges("main:nothing") == set()
+    assert p.edges("main:either") == {
+        ("main:find", "direct"),
+        ("main:Engine.start", "type"),
+        ("main:fallback", "direct"),
+    }
+    assert p.edges("main:never") == set()
+
+
+def test_a_test_that_later_code_can_change_is_not_pruned(tmp_path: Path) -> None:
+    p = program(
+        tmp_path,
+        WORKERS
+        + """
+        # file: main.py
+        from work import no, yes
+
+        ENABLED = False
+
+        def enable():
+            global ENABLED
+            ENABLED = True
+
+        class Owner:
+            def __init__(self):
+                self.ready = False
+
+            def prepare(self):
+                self.ready = True
+
+            def use(self):
+                if self.ready:
+                    yes()
+                else:
+                    no()
+
+        def run():
+            enable()
+            if ENABLED:
+                yes()
+            owner = Owner()
+            owner.prepare()
+            owner.use()
+        """,
+    )
+    assert ("work:yes", "direct") in p.edges("main:run")
+    assert p.edges("main:Owner.use") == {("work:yes", "direct"), ("work:no", "direct")}
+
+
+def test_environment_variables_that_nobody_set_are_unknown(tmp_path: Path) -> None:
+    p = program(
+        tmp_path,
+        WORKERS
+        + """
+        # file: main.py
+        import os
+        from work import no, yes
+
+        def run():
+            if os.environ.get("USE_IT", "0") == "1":
+                yes()
+            else:
+                no()
+        """,
+    )
+    assert p.guards("main:run", "work:yes") == [(("os.environ.get('USE_IT', '0') == '1'", "unknown"),)]
+    assert p.guards("main:run", "work:no") == [(("not (os.environ.get('USE_IT', '0') == '1')", "unknown"),)]
+
+
+class _Answers(NoOracle):
+    """A configuration with one field of each kind."""
+
+    def field(self, interpreter: object, owner: str, name: str) -> Values | None:
+        if owner != "settings:Settings":
+            return None
+        known: dict[str, Values] = {
+            "on": frozenset((Constant.of(True),)),
+            "off": frozenset((Constant.of(False),)),
+            "backend": frozenset((Constant.of("full"),)),
+            "automatic": frozenset((Unknown.of(("automatic",)),)),
+        }
+        return known.get(name)
+
+    def environment(self, interpreter: object, name: str) -> Values | None:
+        return frozenset((Constant.of("1"),)) if name == "USE_IT" else None
+
+    def call(self, interpreter: object, function: str, arguments: Sequence[Values]) -> Values | None:
+        return frozenset((Constant.of(False),)) if function == "platforms:is_npu" else None
+
+
+def test_the_configuration_settles_guards(tmp_path: Path) -> None:
+    p = program(
+        tmp_path,
+        WORKERS
+        + """
+        # file: settings.py
+        class Settings:
+            on: bool
+            off: bool
+            backend: str
+            automatic: str
+
+        # file: platforms.py
+        import probing
+
+        def is_npu():
+            return probing.find()
+
+        # file: main.py
+        import os
+        from platforms import is_npu
+        from settings import Settings
+        from work import no, third, yes
+
+        def run(settings: Settings):
+            if settings.on and not settings.off:
+                yes()
+            else:
+                no()
+            if is_npu():
+                no()
+            if os.environ["USE_IT"] == "1":
+                yes()
+            if settings.backend == "full" and settings.automatic == "triton":
+                third()
+        """,
+        oracle=_Answers(),
+    )
+    assert p.edges("main:run") == {
+        ("platforms:is_npu", "direct"),
+        ("work:yes", "direct"),
+        ("work:third", "direct"),
+    }
+    (edge,) = p.linked.graph.get_edge_data("main:run", "work:third").values()
+    (guard,) = edge["guards"]
+    assert (guard.text, guard.value.value, guard.depends) == (
+        "settings.backend == 'full' and settings.automatic == 'triton'",
+        "unknown",
+        ("automatic",),
+    )
+    assert p.reached("work:yes") == "true"
+    assert p.reached("work:third") == "unknown"
+
+
+def test_match_statements(tmp_path: Path) -> None:
+    p = program(
+        tmp_path,
+        WORKERS
+        + """
+        # file: main.py
+        from enum import Enum
+        from work import no, third, yes
+
+        class Mode(Enum):
+            A = 1
+            B = 2
+
+        class Point:
+            def touch(self):
+                pass
+
+        def known():
+            match Mode.A:
+                case Mode.A:
+                    yes()
+                case Mode.B:
+                    no()
+
+        def unknown(mode):
+            match mode:
+                case Mode.A | Mode.B:
+                    yes()
+                case "x" if mode.ready:
+                    third()
+                case _:
+                    no()
+
+        def literal():
+            match "b":
+                case "a":
+                    no()
+                case "b" | "c":
+                    yes()
+
+        def types(value):
+            match value:
+                case Point():
+                    value.touch()
+                case [Point() as first, *rest]:
+                    first.touch()
+                case {"key": found}:
+                    yes(found)
+
+        def bound():
+            point = Point()
+            match point:
+                case other:
+                    other.touch()
+
+        def items(family):
+            match "triton", family:
+                case "cutedsl", _:
+                    no()
+                case "triton", "bf16" | "fp16":
+                    yes()
+                case "triton", other:
+                    third(other)
+        """,
+        entries=("main:known", "main:unknown", "main:literal", "main:types", "main:bound", "main:items"),
+    )
+    assert p.edges("main:known") == {("work:yes", "direct")}
+    assert p.edges("main:unknown") == {("work:yes", "direct"), ("work:no", "direct"), ("work:third", "direct")}
+    assert p.edges("main:literal") == {("work:yes", "direct")}
+    assert {target for target, _ in p.edges("main:types")} == {"main:Point.touch", "work:yes"}
+    assert p.edges("main:bound") == {("main:Point.touch", "type")}
+    assert p.edges("main:items") == {("work:yes", "direct"), ("work:third", "direct")}
+
+
+def test_functions_that_only_a_survey_sees_are_not_reached(tmp_path: Path) -> None:
+    p = program(
+        tmp_path,
+        WORKERS
+        + """
+        # file: main.py
+        from work import no, yes
+
+        def run():
+            if False:
+                no()
+            yes()
+
+        def unused():
+            no()
+
+        class Unused:
+            def method(self):
+                return self.other()
+
+            def other(self):
+                yes()
+        """,
+        survey=("main",),
+    )
+    assert p.edges("main:run") == {("work:yes", "direct")}
+    assert p.reached("main:unused") == "no"
+    assert p.call("main:unused", "no").targets == {"work:no"}
+    assert not p.call("main:unused", "no").active
+    assert p.call("main:Unused.method", "self.other").targets == {"main:Unused.other"}
+    (excluded,) = p.calls("main:run", "no")
+    assert not excluded.active
+    assert [(guard.text, guard.value.value) for guard in excluded.guards] == [("False", "false")]
+    assert p.call("main:run", "yes").active
+
+
+def test_unknown_values_stay_unknown(tmp_path: Path) -> None:
+    p = program(
+        tmp_path,
+        WORKERS
+        + """
+        # file: main.py
+        import ext
+        from work import no, yes
+
+        def run():
+            if ext.measure() > 3:
+                yes()
+            else:
+                no()
+        """,
+    )
+    assert p.edges("main:run") == {("work:yes", "direct"), ("work:no", "direct")}

@@ -145,6 +145,8 @@ class LaunchFacts:
                 only = keywords.get("fields", arguments[2] if len(arguments) > 2 else None)
                 register_fields(machine, arguments[0], cls, machine.elements(only) if only is not None else None)
                 return None
+        if name == "__init__" and function.owner is not None and function.owner.qualname == profile.MODEL_CLASS:
+            return self._unknown_model(function, arguments, keywords)
         if name in profile.MODEL_CONFIG_LOADERS and profile.MODEL_CONFIG_MODULES in function.module.name:
             given = arguments[0] if arguments else keywords.get("model", ABSENT)
             overrides = keywords.get("model_override_args")
@@ -152,6 +154,23 @@ class LaunchFacts:
         return ABSENT
 
     # -- models, files, packages
+
+    def _unknown_model(self, function: FunctionV, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+        """A model of which no configuration is known: nothing about it is, and evaluating its code would say no more."""
+        instance = single(arguments[0])
+        given = arguments[1] if len(arguments) > 1 else keywords.get("model_path", keywords.get("path", ABSENT))
+        path = single(given)
+        if isinstance(path, str) and self._model_configs(path) is not None:
+            return ABSENT
+        if isinstance(path, str):
+            self.missing_models[path] = None
+        if type(instance) is not Instance:
+            return ABSENT
+        instance.opaque = models.MODEL | deps_of(given)
+        instance.attrs["hf_config"] = models.configuration(None)
+        for name, value in keywords.items():
+            instance.attrs.setdefault(name, value)
+        return None
 
     def model_config(self, path: Value, overrides: Value = None) -> Value:
         """The configuration object for a model path."""

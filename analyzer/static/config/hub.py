@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sgl_graph.analyzer.static.config.registry import native
-from sgl_graph.analyzer.static.config.values import External, Instance, ListV, Value, deps_of, single, taint
+from sgl_graph.analyzer.static.config.registry import CONSTANTS, native
+from sgl_graph.analyzer.static.config.values import External, Instance, ListV, Value, deps_of, single, taint, unknown
 
 if TYPE_CHECKING:
     from sgl_graph.analyzer.static.config.calls import Calls
@@ -28,3 +28,22 @@ def _repo_info(machine: Calls, arguments: list[Value], keywords: dict[str, Value
 def _file_exists(machine: Calls, arguments: list[Value], keywords: dict[str, Value]) -> Value:
     name = single(keywords.get("filename", arguments[-1] if arguments else None))
     return True if name == "config.json" else taint(False, frozenset({"disk"}) | deps_of(name))
+
+
+CONSTANTS["huggingface_hub.constants.HF_HUB_OFFLINE"] = False
+
+
+@native(
+    "huggingface_hub.hf_hub_download", "huggingface_hub.snapshot_download", "transformers.utils.cached_file",
+    "transformers.utils.hub.cached_file", "requests.get", "requests.head", "urllib.request.urlopen", "httpx.get",
+)  # fmt: skip
+def _download(machine: Calls, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+    raise machine.fail("OSError", "nothing is downloaded to answer a question")
+
+
+@native("builtins.open")
+def _open(machine: Calls, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+    path = single(arguments[0]) if arguments else None
+    if isinstance(path, str) and single(machine.facts.path_is(path, ("file",))) is False:
+        raise machine.fail("FileNotFoundError", path)
+    return unknown(["disk"], machine.place())

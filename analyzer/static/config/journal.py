@@ -22,6 +22,7 @@ from sgl_graph.analyzer.static.config.values import (
     ListV,
     Value,
     fuzzy,
+    moment,
     same,
 )
 
@@ -61,6 +62,7 @@ class Level:
     """States of objects as they were when the level was opened, and outcomes pending on it."""
 
     states: Difference = field(default_factory=dict)
+    since: int = field(default_factory=moment)
     pending: list[Outcome] = field(default_factory=list)
 
 
@@ -76,9 +78,9 @@ class Journal:
     def touch(self, item: Heap) -> None:
         """Call before an object is changed."""
         if self.levels:
-            states = self.levels[-1].states
-            if id(item) not in states:
-                states[id(item)] = (item, item.state())
+            level = self.levels[-1]
+            if item.born < level.since and id(item) not in level.states:
+                level.states[id(item)] = (item, item.state())
 
     def place(self) -> Place:
         """Where the analysed program stands."""
@@ -176,7 +178,8 @@ class Journal:
                     outcome.difference = {**base, **outcome.difference}
                 below.pending += top.pending
             for key, entry in top.states.items():
-                below.states.setdefault(key, entry)
+                if entry[0].born < below.since:
+                    below.states.setdefault(key, entry)
 
 
 def join_states(item: Heap, states: list[Any], deps: Deps, place: Place) -> Any:

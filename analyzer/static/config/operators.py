@@ -203,6 +203,8 @@ def _truth_of(machine: Operations, value: Value) -> Verdict:
         return False, NO_DEPS
     if kind is Instance:
         return machine.truth_of_object(value)
+    if kind is External and value.path.rsplit(".", 1)[-1].isupper():
+        return None, frozenset({f"package:{value.path.split('.')[0]}"})
     return True, NO_DEPS
 
 

@@ -6,6 +6,7 @@ whether it may be something else too (`open`), and the facts that this rests on 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -54,10 +55,22 @@ class Fuzzy:
         return f"<{'|'.join(map(repr, self.options))}{tail} {sorted(self.deps)}>"
 
 
-class Heap:
-    """Base of objects with mutable state; `state`/`restore` serve the journal of the evaluator."""
+_births = itertools.count(1)
 
-    __slots__ = ()
+
+def moment() -> int:
+    """A point in time, later than all earlier ones."""
+    return next(_births)
+
+
+class Heap:
+    """Base of objects with mutable state; `state`/`restore` serve the journal of the evaluator.
+
+    `born` orders objects in time: one that is younger than a level did not exist when the level was opened.
+    """
+
+    __slots__ = ("born",)
+    born: int
 
     def state(self) -> Any:
         raise NotImplementedError
@@ -82,6 +95,7 @@ class ListV(Heap):
     __slots__ = ("items", "opaque")
 
     def __init__(self, items: list[Value], opaque: Deps | None = None) -> None:
+        self.born = next(_births)
         self.items = items
         self.opaque = opaque
 
@@ -103,6 +117,7 @@ class DictV(Heap):
     __slots__ = ("factory", "items", "opaque")
 
     def __init__(self, items: dict[Any, Value], opaque: Deps | None = None, factory: Value = None) -> None:
+        self.born = next(_births)
         self.items = items
         self.opaque = opaque
         self.factory = factory
@@ -120,6 +135,7 @@ class SetV(Heap):
     __slots__ = ("items", "opaque")
 
     def __init__(self, items: dict[Any, Value], opaque: Deps | None = None) -> None:
+        self.born = next(_births)
         self.items = items
         self.opaque = opaque
 
@@ -147,6 +163,7 @@ class Frame(Heap):
     )
 
     def __init__(self, module: ModuleV, parent: Frame | None, qualname: str) -> None:
+        self.born = next(_births)
         self.names: dict[str, Value] = {}
         self.module = module
         self.parent = parent
@@ -174,6 +191,7 @@ class ModuleV(Heap):
     __slots__ = ("executed", "frame", "module", "name", "names", "stars")
 
     def __init__(self, module: Module) -> None:
+        self.born = next(_births)
         self.module = module
         self.name = module.name
         self.names: dict[str, Value] = {}
@@ -210,6 +228,7 @@ class ClassV(Heap):
     )  # fmt: skip
 
     def __init__(self, module: ModuleV, facts: ClassFacts | None, name: str, frame: Frame | None) -> None:
+        self.born = next(_births)
         self.module = module
         self.facts = facts
         self.name = name
@@ -257,6 +276,7 @@ class Instance(Heap):
     def __init__(
         self, cls: ClassV | External, attrs: dict[str, Value] | None = None, opaque: Deps | None = None
     ) -> None:
+        self.born = next(_births)
         self.cls = cls
         self.attrs: dict[str, Value] = attrs if attrs is not None else {}
         self.opaque = opaque
@@ -381,6 +401,7 @@ class IteratorV(Heap):
     __slots__ = ("items", "position")
 
     def __init__(self, items: list[Value]) -> None:
+        self.born = next(_births)
         self.items = items
         self.position = 0
 

@@ -80,7 +80,8 @@ def receipts_of(folder: Path) -> dict[str, Any]:
         "nodes": sum(c["spent"]["nodes"] + c["spent"]["references"] for c in captures) / nodes,
         "allocator": statistics.mean(c["spent"]["allocator"] for c in captures),
         "size": sum(p.stat().st_size for p in folder.glob("*")),
-        "modes": [r["e"] + ": " + str(r["detail"])[:12] for r in records if r["k"] == "recorder"],
+        "modes": [f"{r['e']}: {str(r['detail'])[:12]}" for r in records if r["k"] == "recorder"],
+        "problems": [r["error"] for r in records if r["k"] == "problem"],
     }
 
 
@@ -109,7 +110,7 @@ def main() -> int:
             f"{off['step mean']:.0f} -> {on['step mean']:.0f} mean ({on['step mean'] / off['step mean']:.3f}x); "
             f"replay call {off['call']:.1f} -> {on['call']:.1f} median, {off['call mean']:.1f} -> {on['call mean']:.1f} mean; "
             f"inspection {on['nodes']:.0f} us a node and {on['allocator'] / 1000:.1f} ms of allocator snapshot a capture; "
-            f"{on['replays']:.0f} replays, {on['size'] / 1024:.0f} KiB of receipts; {on['modes']}"
+            f"{on['replays']:.0f} replays, {on['size'] / 1024:.0f} KiB of receipts; {on['modes']} {on['problems'] or ''}"
         )
     return 0
 
@@ -117,6 +118,6 @@ def main() -> int:
 if __name__ == "__main__":
     if "--case" in sys.argv:
         at = sys.argv.index("--case")
-        print(json.dumps(measure(int(sys.argv[at + 1]), int(sys.argv[at + 2]), 2.5, 3.5)))
+        print(json.dumps(measure(int(sys.argv[at + 1]), int(sys.argv[at + 2]), 3.0, 7.0)))
     else:
         sys.exit(main())

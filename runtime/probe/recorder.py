@@ -446,6 +446,7 @@ class Recorder:
                 return
             self.closing = True
             self.drain()
+            self.drain()  # what the first one may have missed shows in the second
             self.order_replays(self.replays_logged)
             self._runs.flush()
             if self._writer is not None:

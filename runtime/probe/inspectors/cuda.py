@@ -15,6 +15,7 @@ from ..imports import PostImport
 from ..labels import Label, LabelReader
 from ..patching import Patches
 from ..recorder import Capture, Recorder
+from .cuda_atomic import no_collection
 from .cuda_driver import Driver, DriverError
 from .cuda_graph_class import GraphClass
 from .cuda_launch import LAUNCH_MODULES, LaunchHooks
@@ -197,7 +198,7 @@ class CudaInspector:
             pending.why = "the stream no longer captures"
             return
         pending.handle = handle
-        with self.recorder.held():
+        with self.recorder.held(), no_collection():
             started = time.perf_counter_ns()
             inspection = reader.read(handle)
             pending.spent["nodes"] = (time.perf_counter_ns() - started) // 1000

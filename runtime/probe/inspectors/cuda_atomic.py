@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -27,14 +28,22 @@ def unsplit(calls: Sequence[Callable[[], Any]], torch: Any) -> list[Any]:
     run: Any = partial.__call__
     hide = partial(setattr, torch, "_inductor", _EMPTY)
     show = partial(delattr, torch, "_inductor") if known is _MISSING else partial(setattr, torch, "_inductor", known)
+    with no_collection():
+        try:
+            return list(map(run, [hide, *calls, show]))[1:-1]
+        except BaseException:
+            if vars(torch).get("_inductor") is _EMPTY:
+                show()
+            raise
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Keep the garbage collector out: the thousands of short-lived records of a snapshot would make it walk the whole heap."""
     collecting = gc.isenabled()
     gc.disable()
     try:
-        return list(map(run, [hide, *calls, show]))[1:-1]
-    except BaseException:
-        if vars(torch).get("_inductor") is _EMPTY:
-            show()
-        raise
+        yield
     finally:
         if collecting:
             gc.enable()

@@ -15,9 +15,10 @@ def certified(block: Block, memory: MemoryMap) -> bool:
     """Whether the snapshot proves that `block` is the allocation it was when recording ended."""
     segment = memory.segment(block.address)
     cell = None if segment is None else segment.cell(block.address)
+    pool = block.allocation.pool
     return (
         segment is not None
-        and list(segment.pool) == list(block.allocation.pool)
+        and (pool is None or list(segment.pool) == list(pool))
         and cell is not None
         and cell.address == block.address
         and cell.live

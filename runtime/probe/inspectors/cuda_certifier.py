@@ -51,8 +51,11 @@ class Certifier:
         if not (overloaded and self._certifiable and replays and blocks):
             return
         started = time.monotonic()
-        if uncertified(blocks, cuda_segments.take(self._torch)):
+        anonymous = uncertified(blocks, cuda_segments.take(self._torch))
+        if anonymous:
             self._certifiable = False  # something was allocated where no Python stack could be taken
+            detail = f"events are followed whatever that costs: {len(anonymous)} blocks show no allocating stack"
+            self._recorder.recorder_event("on", detail=detail)
             return
         self._schedule(started)
         self._digest(self._trace.fetch(switch_off=True))

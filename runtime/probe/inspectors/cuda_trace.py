@@ -189,13 +189,16 @@ class AllocatorTrace:
                 allocated += 1
             elif action == "free_requested":
                 freed += 1
+        if low[0] < known[0] or low[1] < known[1]:  # the program reset the counters: take them up afresh
+            self._counts[device] = high
+            return None
+        # Counters were read before the events, so every event counted then must be among those seen by now. What slipped
+        # between reading and emptying shows at the next fetch, against counters that have moved on.
         seen = (known[0] + allocated, known[1] + freed)
-        self._counts[device] = high
+        self._counts[device] = (max(seen[0], low[0]), max(seen[1], low[1]))
         if len(entries) >= _ENTRIES:
             return f"device {device}: the history overflowed at {_ENTRIES} events"
-        if low[0] < known[0] or low[1] < known[1]:  # the program reset the counters: they tell nothing this time
-            return None
-        missing = max(high[0] - seen[0], high[1] - seen[1])
+        missing = max(low[0] - seen[0], low[1] - seen[1])
         return f"device {device}: {missing} allocator events are missing" if missing > 0 else None
 
 

@@ -6,12 +6,13 @@ from cuda.bindings import runtime
 
 x = full(3.0)
 _ = x * 2 + 1
-inner, h = capture(lambda: x * 2 + 1)
+inner, h = capture(lambda: x * 2 + 1, graph=torch.cuda.CUDAGraph(keep_graph=True))
+error, executable = runtime.cudaGraphInstantiate(runtime.cudaGraph_t(inner.raw_cuda_graph()), 0)
 
 
 def outer_body():
     stream = torch.cuda.current_stream().cuda_stream
-    assert int(runtime.cudaGraphLaunch(runtime.cudaGraphExec_t(inner.raw_cuda_graph_exec()), stream)[0]) == 0
+    assert int(runtime.cudaGraphLaunch(executable, stream)[0]) == 0
     return h + 1
 
 

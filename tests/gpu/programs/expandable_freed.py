@@ -3,7 +3,6 @@
 import os
 
 os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"
-import torch
 from _common import capture, full, report
 
 x = full(3.0)

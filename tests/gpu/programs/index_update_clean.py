@@ -27,4 +27,4 @@ for _ in range(20):
     junk = [torch.randn(64, 33, device="cuda") for _ in range(20)]
     del junk
     graph.replay()
-report(y.shape and z)
+report(y, z)

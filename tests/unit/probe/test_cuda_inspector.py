@@ -24,9 +24,11 @@ Run = Callable[..., "Bench"]
 class Bench:
     """A fake torch under the inspector."""
 
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, **torch: Any) -> None:
+    def __init__(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any] | None = None, **torch: Any
+    ) -> None:
         self.torch = FakeTorch(**torch)
-        config = ProbeConfig(folder=folder, receipts=folder / "receipts", run="r", launch="program")
+        config = ProbeConfig(folder=folder, receipts=folder / "receipts", run="r", launch="program", **(settings or {}))
         self.recorder = Recorder(config)
         monkeypatch.setattr(cuda_nodes, "plain_arguments", self.torch.driver.arguments)
         self.inspector = CudaInspector(self.recorder, self.torch, self.torch.driver)  # type: ignore[arg-type]
@@ -274,6 +276,23 @@ def test_lost_events_are_a_gap(bench: Run) -> None:
     assert "gap" in [r["e"] for r in b.records("recorder")]
 
 
+def test_events_between_reading_and_emptying_are_missed_by_the_next_fetch_only(bench: Run) -> None:
+    b = bench()
+    switch = b.inspector._watch.trace._switch  # type: ignore[union-attr]
+
+    def slip(*arguments: Any) -> None:
+        b.memory.malloc(512)  # another thread without the interpreter lock: after the snapshot, before the emptying
+        switch(*arguments)
+
+    b.inspector._watch.trace._switch = slip  # type: ignore[union-attr]
+    b.recorder.drain()
+    b.inspector._watch.trace._switch = switch  # type: ignore[union-attr]
+    b.recorder.close("exit")
+    assert [r["detail"] for r in b.records("recorder") if r["e"] == "gap"] == [
+        "device 0: 1 allocator events are missing"
+    ]
+
+
 def test_counters_reset_by_the_program_are_no_gap(bench: Run) -> None:
     b = bench()
     b.memory.malloc(512)
@@ -353,3 +372,33 @@ def test_a_failing_probe_never_reaches_the_program(bench: Run, monkeypatch: pyte
     b.recorder.close("exit")
     text = (b.recorder.config.receipts / f"{b.recorder.worker}.jsonl").read_text()
     assert text.count('"k":"problem"') == 2
+
+
+def test_poison_fills_free_memory_of_the_pool_and_spares_what_was_handed_over(bench: Run) -> None:
+    b = bench(settings={"poison": True})
+    pool = b.torch.new_pool()
+    handed: list[int] = []
+
+    def first() -> list[Node]:
+        handed.append(b.memory.malloc(4096))
+        return [kernel(handed[0])]
+
+    s1 = b.torch.capture(first, pool=pool)
+    b.memory.pool = pool
+    b.memory.free(handed[0])
+    b.memory.pool = (0, 0)
+    s1.replay()
+    assert b.torch.driver.filled
+    assert all(address >= handed[0] + 4096 for address, _ in b.torch.driver.filled)
+    [poison] = b.records("poison")
+    assert poison["graph"] == 0 and poison["bytes"] == sum(size for _, size in b.torch.driver.filled)
+
+
+def test_a_launch_that_counts_inspects_nothing(bench: Run) -> None:
+    b = bench(settings={"count_only": True})
+    graph = b.torch.capture(lambda: [kernel(b.memory.malloc(512))])
+    graph.replay()
+    assert not b.memory.recording
+    capture = b.records("capture")[0]
+    assert not capture["complete"] and capture["refs"] == []
+    assert b.timeline() == ["replay 0"]

@@ -15,6 +15,7 @@ class Layer(torch.nn.Module):
         return self.workspace[: x.shape[0]] * 2
 
 
+torch.manual_seed(0)
 layer = Layer().cuda().requires_grad_(False)
 inputs = {n: torch.ones(n, 512, device="cuda") for n in (1, 4, 16)}
 for x in inputs.values():

@@ -11,6 +11,9 @@ import pytest
 
 from tests.packaging.distribution import Environment, copy_tree, room_files, run
 
+# One worker of a parallel run builds once for all of them.
+pytestmark = pytest.mark.xdist_group("wheel")
+
 SPAWNED = """
 import multiprocessing, pathlib, sys
 import sgl_graph.analyzer, sgl_graph.cli, sgl_graph.runtime

@@ -1,0 +1,125 @@
+"""What changed between two path maps: paths, classes, labels, sizes, gaps; what a reviewer of a change wants to see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from sgl_graph.analyzer.records.pathmap import ConfigValue, PathEntry, PathMap, Site
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One difference: `kind` is what it is about, `sign` is + - or ~."""
+
+    kind: str
+    sign: str
+    text: str
+
+
+@dataclass(slots=True)
+class Difference:
+    """All differences of two maps, in a fixed order; empty when they say the same."""
+
+    changes: list[Change] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.changes)
+
+    def lines(self) -> list[str]:
+        """One line a change."""
+        return [f"{change.sign} {change.kind}: {change.text}" for change in self.changes]
+
+
+def difference(old: PathMap, new: PathMap) -> Difference:
+    """Differences from one map to another; line numbers and statistics count for nothing."""
+    found = Difference()
+    if old.starts.value != new.starts.value:
+        why = new.starts.why or old.starts.why
+        found.changes.append(Change("starts", "~", f"{old.starts.value} -> {new.starts.value}: {why}"))
+    _appeared(found, "path", {p.id for p in old.paths}, {p.id for p in new.paths})
+    before, after = {p.id: p for p in old.paths}, {p.id: p for p in new.paths}
+    for name in sorted(before.keys() & after.keys()):
+        found.changes += _path(before[name], after[name])
+    _appeared(found, "label", old.labels, new.labels)
+    _appeared(
+        found, "gap", {f"{g.severity}: {g.text}" for g in old.gaps}, {f"{g.severity}: {g.text}" for g in new.gaps}
+    )
+    found.changes += _sites({s.id: s for s in old.sites}, {s.id: s for s in new.sites})
+    found.changes += _config({c.name: c for c in old.config}, {c.name: c for c in new.config})
+    return found
+
+
+def _appeared(found: Difference, kind: str, old: Iterable[str], new: Iterable[str]) -> None:
+    before, after = set(old), set(new)
+    found.changes += [Change(kind, "-", item) for item in sorted(before - after)]
+    found.changes += [Change(kind, "+", item) for item in sorted(after - before)]
+
+
+def _path(old: PathEntry, new: PathEntry) -> list[Change]:
+    found = []
+    pairs = (
+        ("class", old.inspectability, new.inspectability),
+        ("reachable", old.reachable, new.reachable),
+        ("trigger", old.trigger, new.trigger),
+        ("key", old.label.key, new.label.key),
+        ("label expression", old.label.expression, new.label.expression),
+        ("sizes", _sizes(old.label.buckets), _sizes(new.label.buckets)),
+        ("clamped by", old.label.clamped_by, new.label.clamped_by),
+        ("variants", old.label.variants, new.label.variants),
+        ("components", [c.class_ for c in old.components], [c.class_ for c in new.components]),
+        ("chain", [c.qualname for c in old.chain], [c.qualname for c in new.chain]),
+        ("depends on", old.depends_on_unconfirmed, new.depends_on_unconfirmed),
+    )
+    for name, before, after in pairs:
+        if before != after:
+            found.append(Change("path", "~", f"{new.id}: {name}: {_text(before)} -> {_text(after)}"))
+    return found
+
+
+def _sites(old: Mapping[str, Site], new: Mapping[str, Site]) -> list[Change]:
+    found = [Change("site", "-", f"{name} ({old[name].api})") for name in sorted(old.keys() - new.keys())]
+    found += [
+        Change("site", "+", f"{name} ({new[name].api}) at {new[name].file}:{new[name].line}")
+        for name in sorted(new.keys() - old.keys())
+    ]
+    for name in sorted(old.keys() & new.keys()):
+        before, after = old[name], new[name]
+        for what, a, b in (
+            ("class", before.inspectability, after.inspectability),
+            ("reachable", before.reachable, after.reachable),
+        ):
+            if a != b:
+                found.append(Change("site", "~", f"{name}: {what}: {a} -> {b} ({after.why})"))
+    return found
+
+
+def _config(old: Mapping[str, ConfigValue], new: Mapping[str, ConfigValue]) -> list[Change]:
+    found = []
+    for name in sorted(old.keys() | new.keys()):
+        before, after = old.get(name), new.get(name)
+        a = (before.value, before.predicted) if before is not None else None
+        b = (after.value, after.predicted) if after is not None else None
+        if a != b:
+            source = f" ({after.source})" if after is not None else ""
+            found.append(Change("config", "~", f"{name}: {_value(before)} -> {_value(after)}{source}"))
+    return found
+
+
+def _value(item: ConfigValue | None) -> str:
+    if item is None:
+        return "absent"
+    if item.source == "unresolved" or (item.automatic and item.value is None):
+        return f"unresolved (predicted {_text(item.predicted)})"
+    return _text(item.value)
+
+
+def _sizes(sizes: tuple[int, ...] | None) -> str:
+    if sizes is None:
+        return "not settled"
+    return f"{len(sizes)} sizes {min(sizes)}..{max(sizes)}: {list(sizes)}" if sizes else "none"
+
+
+def _text(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 300 else text[:299] + "…"

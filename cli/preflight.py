@@ -1,0 +1,185 @@
+"""`sgl-graph preflight`: the path map of one serving command, before anything is launched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from sgl_graph.cli import console
+from sgl_graph.cli.exits import ExitCode
+
+if TYPE_CHECKING:
+    from sgl_graph.analyzer.records.pathmap import PathMap
+    from sgl_graph.analyzer.serving_command import ServingCommand
+
+
+class Format(StrEnum):
+    """How the map is written."""
+
+    TABLE = "table"
+    JSON = "json"
+    MARKDOWN = "markdown"
+    SARIF = "sarif"
+    GITHUB = "github"
+
+
+_HELP = """Map every CUDA-graph capture path that a serving command will take, and what can be known about each.
+
+The checkout is read, never imported; nothing is launched or downloaded."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(name="preflight", help=_HELP)(preflight)
+
+
+def preflight(
+    command: Annotated[
+        list[str], typer.Argument(help="After --: python -m sglang.launch_server ..., or sglang serve ...")
+    ],
+    checkout: Annotated[
+        Path | None, typer.Option("--checkout", help="SGLang repository or folder; the installed one if left out.")
+    ] = None,
+    env: Annotated[list[str] | None, typer.Option("--env", help="K=V for the server; repeatable.")] = None,
+    model_config: Annotated[
+        Path | None,
+        typer.Option("--model-config", help="The model's config.json, where the model is not on this host."),
+    ] = None,
+    device: Annotated[
+        str | None,
+        typer.Option("--device", help="Device to assume: h200, cuda:sm90, hip, npu, cpu ...; detected if left out."),
+    ] = None,
+    assume: Annotated[
+        list[str] | None,
+        typer.Option("--assume", help="NAME=VALUE for a value that the source leaves open; repeatable."),
+    ] = None,
+    resolve: Annotated[
+        bool, typer.Option("--resolve", help="Ask the serving environment's own parser, in a subprocess without GPU.")
+    ] = False,
+    budget: Annotated[int | None, typer.Option("--budget", min=1, help="Most requests of the planned traffic.")] = None,
+    format_: Annotated[Format, typer.Option("--format", help="How the report is written.")] = Format.TABLE,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the report to a new file.")] = None,
+    graph: Annotated[
+        Path | None, typer.Option("--graph", help="Write the paths' call chains: .json node-link, .dot Graphviz.")
+    ] = None,
+    baseline: Annotated[
+        Path | None, typer.Option("--baseline", help="An earlier map: exit 1 only for gaps or changes new against it.")
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit 3 for unresolved values or material gaps.")] = False,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", min=1, max=64, help="Parsers at once; at most 2 by default.")
+    ] = None,
+    no_cache: Annotated[bool, typer.Option("--no-cache", help="Neither read nor write cached facts.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the files of -o and --graph.")] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="More progress, all sites in the table.")] = False,
+) -> None:
+    """Parse, map, report."""
+    console.configure(quiet=quiet, verbose=verbose)
+    from sgl_graph.analyzer.serving_command import parse, parse_assignments
+    from sgl_graph.runtime.mapping import MapOptions, default_jobs, make_map
+
+    for path in (output, graph):
+        _refuse(path, force=force)
+    before = read_map(baseline) if baseline is not None else None
+    options = MapOptions(
+        command=parse(command),
+        checkout=checkout,
+        env=parse_assignments(env or ()),
+        model_config=model_config,
+        device=device,
+        assume=assume or (),
+        resolve=resolve,
+        budget=budget,
+        jobs=jobs or default_jobs(),
+        cache=not no_cache,
+    )
+    made = make_map(options, console.note)
+    console.write_report(render(made, format_, details=verbose), output, force=force)
+    if graph is not None:
+        from sgl_graph.cli.render.dot import graph_file
+
+        console.write_report(graph_file(made, dot=graph.suffix == ".dot"), graph, force=force)
+    raise typer.Exit(int(_finish(made, before, strict=strict)))
+
+
+def render(made: PathMap, format_: Format, *, details: bool = False) -> str:
+    """A map in one of the formats."""
+    from sgl_graph.cli.render import map_github, map_json, map_markdown, map_sarif, map_table
+
+    if format_ is Format.JSON:
+        return map_json.render(made)
+    if format_ is Format.MARKDOWN:
+        return map_markdown.render(made)
+    if format_ is Format.SARIF:
+        return map_sarif.render(made)
+    if format_ is Format.GITHUB:
+        return map_github.render(made)
+    return map_table.render(made, details=details)
+
+
+def map_for_run(command: ServingCommand, *, checkout: Path | None, env: Mapping[str, str], budget: int | None) -> bytes:
+    """The map that `run` makes when it is given none, as JSON."""
+    from sgl_graph.runtime.mapping import MapOptions, default_jobs, make_map
+
+    options = MapOptions(command=command, checkout=checkout, env=env, budget=budget, jobs=default_jobs())
+    return make_map(options, console.detail).canonical()
+
+
+def read_map(path: Path) -> PathMap:
+    """A map from its JSON file.
+
+    Raises:
+        ConfigError: the file cannot be read, or is no path map.
+    """
+    from pydantic import ValidationError
+    from sgl_graph.analyzer.errors import ConfigError
+    from sgl_graph.analyzer.records.pathmap import SCHEMA, PathMap
+
+    try:
+        return PathMap.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "the file"
+        raise ConfigError(
+            f"{path}: not a path map of schema {SCHEMA}: {where}: {first['msg']}",
+            hint="make one with sgl-graph preflight --format json -o FILE",
+        ) from error
+
+
+def _refuse(path: Path | None, *, force: bool) -> None:
+    """An output that exists is refused before any work is done."""
+    from sgl_graph.analyzer.errors import OutputExists
+
+    if path is not None and path.exists() and not force:
+        raise OutputExists(f"{path} exists", hint="name another file, or overwrite it with --force")
+
+
+def _finish(made: PathMap, before: PathMap | None, *, strict: bool) -> ExitCode:
+    material = [gap for gap in made.gaps if gap.severity == "material"]
+    open_paths = [path for path in made.paths if path.reachable == "unresolved"]
+    console.note(
+        f"{len(made.paths)} paths, {len(made.sites)} primitives, {len(material)} material gaps, "
+        f"{len(made.unresolved)} values only the server settles; {made.stats.seconds:.1f} s"
+    )
+    if made.starts.value == "no":
+        console.error(f"this configuration does not start: {made.starts.why}")
+        return ExitCode.USAGE
+    if before is not None:
+        from sgl_graph.analyzer.mapdiff import difference
+
+        changes = difference(before, made)
+        for line in changes.lines():
+            console.note(line)
+        if changes:
+            return ExitCode.FINDING
+    if strict and (material or made.unresolved or open_paths):
+        return ExitCode.UNDECIDED
+    if made.paths:
+        console.note("next: sgl-graph run --out DIR, with the same options and command")
+    return ExitCode.DONE

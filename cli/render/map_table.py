@@ -1,0 +1,129 @@
+"""A path map for the terminal: a line a path, material gaps, details on demand; readable at 100 columns."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+from sgl_graph.analyzer.records.pathmap import PathMap
+from sgl_graph.cli.render.map_words import chain, heading, roles, sizes, where
+
+_WIDTH = 100
+_STYLES = {
+    "lifetime-inspectable": "green", "partial": "yellow", "replay-observable-only": "yellow", "unsupported": "red",
+    "unresolved": "magenta", "yes": "green", "no": "dim",
+}  # fmt: skip
+
+
+def render(made: PathMap, *, details: bool = False) -> str:
+    """The map as text, in colour only where stdout is a terminal."""
+    buffer = io.StringIO()
+    terminal = sys.stdout.isatty()
+    out = Console(file=buffer, width=_WIDTH, force_terminal=terminal, no_color=not terminal or None, highlight=False)
+    out.print(Text(heading(made)))
+    if made.workers:
+        out.print(Text(f"workers: {roles(made)}"))
+    if made.starts.value != "yes":
+        at = f" ({made.starts.file}:{made.starts.line})" if made.starts.file else ""
+        out.print(Text(f"starts: {made.starts.value}: {made.starts.why}{at}", style="bold"))
+    out.print()
+    if made.paths:
+        out.print(_paths(made))
+    else:
+        out.print("no capture path is reachable")
+    _gaps(out, made)
+    _details(out, made) if details else _short(out, made)
+    return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + "\n"
+
+
+def _cell(text: str) -> Text:
+    return Text(text, style=_STYLES.get(text, ""))
+
+
+def _paths(made: PathMap) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    table.add_column("path", overflow="fold", ratio=3)
+    table.add_column("runs", no_wrap=True)
+    table.add_column("class", overflow="fold", max_width=20)
+    table.add_column("captured", overflow="fold", max_width=11)
+    table.add_column("key", overflow="fold", ratio=4)
+    table.add_column("sizes", overflow="fold", max_width=13)
+    for path in made.paths:
+        variants = [v for v in path.label.variants if v is not None]
+        name = path.name + (f" /{' /'.join(variants)}" if variants else "")
+        table.add_row(
+            Text(f"{name}\n{path.runner}\n{path.backend}" if path.runner != path.backend else f"{name}\n{path.runner}"),
+            _cell(path.reachable),
+            _cell(path.inspectability),
+            Text(where(path)),
+            Text(path.label.key if len(path.label.key) < 90 else path.label.key[:89] + "…"),
+            Text(sizes(path.label.buckets) + (f"\n<= {path.label.clamped_by}" if path.label.clamped_by else "")),
+        )
+    return table
+
+
+def _gaps(out: Console, made: PathMap) -> None:
+    for severity in ("material", "note"):
+        items = [gap for gap in made.gaps if gap.severity == severity]
+        if items:
+            out.print(Text(f"{severity} gaps" if severity == "material" else "notes", style="bold"))
+        for gap in items:
+            out.print(Text(f"  {gap.code or '      '} {gap.text}"))
+    if made.gaps:
+        out.print()
+
+
+def _short(out: Console, made: PathMap) -> None:
+    if made.labels:
+        out.print(Text(f"expected labels: {', '.join(made.labels)}"))
+    for item in made.traffic:
+        out.print(
+            Text(
+                f"traffic {item.name}: {item.concurrency} request(s) of {item.input_len} tokens, {item.output_len} to make"
+                + (f", with {item.variant}" if item.variant else "")
+            )
+        )
+    counts = {answer: sum(site.reachable == answer for site in made.sites) for answer in ("yes", "unresolved", "no")}
+    out.print(
+        Text(
+            f"{len(made.sites)} primitives: {counts['yes']} reachable, {counts['unresolved']} unresolved, "
+            f"{counts['no']} not under this configuration (-v lists them; explain CODE tells what a code means)"
+        )
+    )
+
+
+def _details(out: Console, made: PathMap) -> None:
+    for path in made.paths:
+        out.print(Text(f"{path.id}", style="bold"))
+        for line in chain(path):
+            out.print(Text(f"  {line}"))
+        stored = path.label.stored_at
+        if stored is not None:
+            out.print(Text(f"  label: {path.label.expression} at {stored.file}:{stored.line}"))
+        for reason in path.reasons:
+            out.print(Text(f"  {reason.code or ''} {reason.text}  {reason.file}:{reason.line}"))
+        for component in path.components:
+            out.print(
+                Text(f"  {component.kind}: {component.class_}: {component.memory}  {component.file}:{component.line}")
+            )
+    _short(out, made)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    for name in ("role", "reach", "class", "where", "call"):
+        table.add_column(name, overflow="fold")
+    for site in made.sites:
+        place = f"{site.file.removeprefix('sglang/srt/')}:{site.line}"
+        table.add_row(site.role, _cell(site.reachable), _cell(site.inspectability), Text(place), Text(site.api[:60]))
+    out.print(table)
+    if made.unresolved:
+        out.print(Text("unresolved", style="bold"))
+    for item in made.unresolved:
+        at = (
+            f" by {item.decided_by.qualname.rpartition(':')[2]} {item.decided_by.file}:{item.decided_by.line}"
+            if item.decided_by
+            else ""
+        )
+        out.print(Text(f"  {item.what}: predicted {item.predicted}; decided{at}; settle with {item.settle_with}"))

@@ -47,13 +47,12 @@ def coverage_verdict(
     provenance = plan.requirements.provenance
     common = _replayed_everywhere(plan, workers)
     captured = sorted(set().union(*(w.labels_captured() for w in workers)) if workers else set())
-    anywhere = set().union(*(w.labels_replayed() for w in workers)) if workers else set()
     rests = {
         "identity": identity,
         "provenance": provenance,
         "required": required,
         "replayed": sorted(label for label in common if any(satisfies(label, item) for item in required)),
-        "captured_not_replayed": [label for label in captured if label not in anywhere],
+        "captured_not_replayed": [label for label in captured if label not in common],
     }
 
     def verdict(value: Value, reason: str, missing: Mapping[str, str] | None = None) -> CoverageVerdict:
@@ -119,7 +118,7 @@ def _why_missing(plan: Plan, workers: Sequence[WorkerObservation], item: str) ->
         return "no worker of its role wrote receipts", False
     without = [w for w in concerned if not any(satisfies(label, item) for label in w.labels_replayed())]
     if not without:
-        sizes = {w.id: sorted(x for x in w.labels_replayed() if satisfies(x, item)) for w in concerned}
+        sizes = {w.shown: sorted(x for x in w.labels_replayed() if satisfies(x, item)) for w in concerned}
         text = "; ".join(f"{worker} replayed {', '.join(labels)}" for worker, labels in sizes.items())
         return f"no size was replayed on every worker: {text}", all(w.whole and not w.undecided for w in concerned)
     proof = [
@@ -130,8 +129,8 @@ def _why_missing(plan: Plan, workers: Sequence[WorkerObservation], item: str) ->
     worker = (proof or without)[0]
     captured = sorted(x for x in worker.labels_captured() if satisfies(x, item))
     if not proof:
-        return f"{worker.id}: the receipts cannot tell ({_doubt(worker, item)})", False
-    where = worker.id if len(without) < len(concerned) else "no worker replayed it"
+        return f"{worker.shown}: the receipts cannot tell ({_doubt(worker, item)})", False
+    where = worker.shown if len(without) < len(concerned) else "no worker replayed it"
     if captured:
         text = f"captured as {', '.join(captured[:4])}, never replayed"
         segments = _partly(worker, item)
@@ -139,7 +138,7 @@ def _why_missing(plan: Plan, workers: Sequence[WorkerObservation], item: str) ->
             text += f" in all its segments ({segments})"
     else:
         text = "never captured"
-    return (f"{text} on {where}" if where == worker.id else f"{text}: {where}"), True
+    return (f"{text} on {where}" if where == worker.shown else f"{text}: {where}"), True
 
 
 def _partly(worker: WorkerObservation, item: str) -> str:
@@ -172,9 +171,9 @@ def _doubts(plan: Plan, workers: Sequence[WorkerObservation]) -> list[str]:
             found.append(f"{present} of {expected.count} {expected.role} workers wrote receipts")
     for worker in workers:
         if worker.problems:
-            found.append(f"{worker.id}: {worker.problems[0]}")
+            found.append(f"{worker.shown}: {worker.problems[0]}")
         elif worker.footer is None:
-            found.append(f"{worker.id}: no footer")
+            found.append(f"{worker.shown}: no footer")
     return found
 
 

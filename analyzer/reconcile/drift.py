@@ -267,29 +267,32 @@ def _classes(view: MapView, workers: Sequence[WorkerObservation]) -> list[Drift]
 
 
 def _between_workers(workers: Sequence[WorkerObservation]) -> list[Drift]:
-    """Ranks of one role that captured or replayed different labels."""
+    """Workers of one role that captured or replayed different labels; one entry for all labels that the same ones lack."""
     found = []
     roles: dict[str, list[WorkerObservation]] = {}
     for worker in workers:
         roles.setdefault(worker.role, []).append(worker)
     for role, group in sorted(roles.items()):
         for what, sets in (
-            ("captured", {w.id: w.labels_captured() for w in group}),
-            ("replayed", {w.id: set(w.labels_replayed()) for w in group}),
+            ("captured", [w.labels_captured() for w in group]),
+            ("replayed", [set(w.labels_replayed()) for w in group]),
         ):
-            everything = set().union(*sets.values())
-            for label in sorted(everything):
-                without = sorted(worker for worker, labels in sets.items() if label not in labels)
+            lacking: dict[tuple[str, ...], list[str]] = {}
+            for label in sorted(set().union(*sets)):
+                without = tuple(w.shown for w, labels in zip(group, sets, strict=True) if label not in labels)
                 if without and len(without) < len(group):
-                    found.append(
-                        Drift(
-                            kind="workers-differ",
-                            subject=label,
-                            predicted=f"the same on every {role}",
-                            observed=f"not {what} on {', '.join(without)}",
-                            text=f"{label} was {what} on some {role} workers and not on {', '.join(without)}",
-                        )
+                    lacking.setdefault(without, []).append(label)
+            for without, labels in lacking.items():
+                listed = ", ".join(labels)
+                found.append(
+                    Drift(
+                        kind="workers-differ",
+                        subject=listed,
+                        predicted=f"the same on every {role}",
+                        observed=f"not {what} on {', '.join(without)}",
+                        text=f"{what} on some {role} workers and not on {', '.join(without)}: {listed}",
                     )
+                )
     return found
 
 

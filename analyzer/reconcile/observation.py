@@ -59,6 +59,12 @@ class WorkerObservation:
     undecided: set[r.Id] = field(default_factory=set)
 
     @property
+    def shown(self) -> str:
+        """For people: role and rank where they are known, and the id."""
+        rank = " ".join(f"{name}{value}" for name, value in (self.rank or {}).items() if value is not None)
+        return f"{self.role} {rank} ({self.id})" if rank else self.id
+
+    @property
     def whole(self) -> bool:
         """Whether absence in these receipts proves absence."""
         return self.footer is not None and not self.problems

@@ -14,6 +14,8 @@ from .cuda_pace import Pace
 from .cuda_segments import MemoryMap
 from .cuda_trace import AllocatorTrace, Batch
 
+#: A pause of replays as long as this ends the certificates: what happens in a pause, such as an update of weights, is followed.
+_PAUSE = 0.25
 #: A certificate may take this part of the time between two of them, and two lie at least so far apart.
 _SHARE = 0.015
 _SHORTEST = 0.5
@@ -37,6 +39,7 @@ class Certifier:
         self._pace = Pace()
         self._due = 0.0
         self._replays = 0
+        self._moved = 0.0
         self._certifiable = True
         self.active = False
 
@@ -60,6 +63,7 @@ class Certifier:
         self._schedule(started)
         self._digest(self._trace.fetch(switch_off=True))
         self.active = True
+        self._moved = now
         self._pace.reset()
         detail = (
             f"certificates: the program allocates too fast to follow; {len(blocks)} blocks are certified by snapshots"
@@ -69,8 +73,13 @@ class Certifier:
     def look(self) -> None:
         """Take a certificate when one is due; follow events again when one fails, the pace allows it or the end has come."""
         now = time.monotonic()
+        replays = self._recorder.replays_logged
+        if replays != self._replays:
+            self._replays, self._moved = replays, now
         if self._recorder.closing:
             self._settle(cuda_segments.take(self._torch))
+        elif now - self._moved > _PAUSE:
+            self.leave()
         elif now >= self._due:
             if self._pace.calm(now, self._trace.counted()) or self._settle(cuda_segments.take(self._torch)):
                 self.leave()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 #: Host time that following events may take, as a part of all time.
-BUDGET = 0.06
+BUDGET = 0.10
 #: An overload shorter than this is followed all the same.
 PATIENCE = 2.0
 #: What recording an event costs the allocating thread, measured with Python stacks (docs/measurements).

@@ -73,6 +73,18 @@ def test_a_block_freed_and_handed_out_again_loses_its_certificate(lean: Bench) -
     assert [(r["e"], r.get("blocks")) for r in lean.records("recorder")][2] == ("tie", [0])
 
 
+def test_a_pause_of_the_replays_is_followed_event_by_event(lean: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, graph = enter(lean)
+    monkeypatch.setattr(cuda_certifier, "_PAUSE", -1.0)
+    lean.recorder.drain()
+    assert lean.memory.recording
+    lean.memory.free(x, line=99)
+    graph.replay()
+    assert lean.timeline() == ["replay 0", "free 0", "replay 0"]
+    assert "tie" not in [r["e"] for r in lean.records("recorder")]
+    assert lean.records("event")[-1]["stack"] is not None
+
+
 def test_a_capture_is_always_followed_event_by_event(lean: Bench) -> None:
     enter(lean)
     y = lean.memory.malloc(512)
@@ -114,4 +126,4 @@ def test_blocks_without_a_stack_are_followed_for_good(tmp_path: Path, monkeypatc
 
 
 def test_the_budget_is_what_the_documents_say() -> None:
-    assert cuda_pace.BUDGET == 0.06 and cuda_pace.PATIENCE == 2.0
+    assert cuda_pace.BUDGET == 0.10 and cuda_pace.PATIENCE == 2.0

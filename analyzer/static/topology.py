@@ -55,8 +55,9 @@ def workers(project: Project, settings: Mapping[str, Any], reached: Iterable[str
 
 
 def _count(role: str, settings: Mapping[str, Any]) -> tuple[int | None, str]:
-    sizes = {name: settings.get(name) for name in profile.RANK_FIELDS}
-    if any(not isinstance(value, int) for value in sizes.values()):
+    # A checkout without one of the sizes has no ranks of that kind.
+    sizes = {name: settings[name] for name in profile.RANK_FIELDS if name in settings}
+    if not sizes or any(not isinstance(value, int) for value in sizes.values()):
         return None, "ranks are not settled"
     count = 1
     for value in sizes.values():

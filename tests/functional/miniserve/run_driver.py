@@ -37,11 +37,11 @@ def main() -> None:
         checkout=MINISERVE,
         map_file=map_file,
         traffic=traffic,
-        start_timeout=30.0,
-        request_timeout=30.0,
-        stop_timeout=5.0,
-        footer_wait=5.0,
-        settle=0.25,
+        start_timeout=60.0,
+        request_timeout=60.0,
+        stop_timeout=10.0,
+        footer_wait=15.0,
+        settle=0.3,
     )
     inspector = inspector_of({})
     assert inspector == "emugraph.inspector"

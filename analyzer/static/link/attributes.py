@@ -203,7 +203,8 @@ class Attributes:
         world = self._world
         settled = world.oracle.attribute(self._in, value, name)
         if settled is not None:
-            return settled
+            # Configuration that code changes while it serves may hold either.
+            return settled | world.heap.read(world.heap.cell(("configured", value.handle, name)))
         return self.of_instance(Instance.of(value.cls), name, receiver=value)
 
     # -- classes and instances
@@ -256,7 +257,7 @@ class Attributes:
             return ANYTHING
         settled = world.oracle.field(self._in, cls.qualname, name)
         if settled is not None:
-            return settled
+            return settled | heap.read(heap.cell(("attribute", cls, name)))
         found: Values = heap.read(heap.cell(("attribute", cls, name)))
         bound = self._bind(cls, own, name)
         if bound:
@@ -331,8 +332,14 @@ class Attributes:
             elif isinstance(value, Wrapped):
                 found |= self._wrapped(value, receiver)
             elif isinstance(value, Instance) and self._has(value.cls, "__get__"):
-                getter = self.of_instance(value, "__get__")
-                found |= self._in.calls.call_simple(getter, [frozenset((receiver,)), ANYTHING])
+                if self._nested > _MOST_NESTED:
+                    return ANYTHING
+                self._nested += 1
+                try:
+                    getter = self.of_instance(value, "__get__")
+                    found |= self._in.calls.call_simple(getter, [frozenset((receiver,)), ANYTHING])
+                finally:
+                    self._nested -= 1
             elif isinstance(value, Container) and value.kind == "partialmethod":
                 found |= frozenset(
                     Bound.of(inner, receiver) for inner in self._world.element(value, Constant.of("func"))
@@ -405,6 +412,8 @@ class Attributes:
                     heap.write(heap.cell(("attribute", target.cls, name)), values)
             elif isinstance(target, ClassValue):
                 heap.write(self._world.class_cell(target, name), values)
+            elif isinstance(target, Configured):
+                heap.write(heap.cell(("configured", target.handle, name)), values)
             elif isinstance(target, ModuleValue):
                 heap.write(self._in.global_cell(target.name, name), values)
             elif isinstance(target, FunctionValue):

@@ -78,7 +78,8 @@ class Calls:
         self._world = interpreter.world
         self._factories: dict[tuple[str, int], bool] = {}
         self._generated: dict[tuple[Activation, bool], Generated] = {}
-        self._partials: set[Container] = set()
+        #: Partials and callable objects between the call being made and the function that it will reach.
+        self._unwrapping: frozenset[Value] = frozenset()
 
     # -- call expressions
 
@@ -155,7 +156,9 @@ class Calls:
             (callee,) = callees
             return self.invoke(frame, callee, arguments, record, site)
         found: set[Value] = set()
+        now = record.now
         for callee in sorted(callees, key=repr) if len(callees) < 200 else callees:
+            record.now = now  # the callee before may have come back here, and known this call another way
             found |= self.invoke(frame, callee, arguments, record, site)
         return frozenset(found)
 
@@ -219,7 +222,7 @@ class Calls:
     ) -> Values:
         settled = self._world.oracle.call(self._in, function.qualname, arguments.positional)
         if settled is not None and not arguments.keywords:
-            record.targets.setdefault(function.qualname, record.known)
+            record.add_target(function.qualname)
             return settled
         activation = self._activate(function, receiver, arguments, record, site)
         if function.facts.flags & GENERATOR:
@@ -243,7 +246,7 @@ class Calls:
     def _activate(
         self, function: FunctionValue, receiver: Value | None, arguments: Arguments, record: CallRecord, site: Hashable
     ) -> Activation:
-        record.targets.setdefault(function.qualname, record.known)
+        record.add_target(function.qualname)
         context: Hashable = None
         if self.is_factory(function):
             context = site
@@ -260,8 +263,13 @@ class Calls:
                 receiver = self_like
         activation = self._in.activation(function, self_like, context)
         self._bind(activation, receiver, positional, arguments)
-        self._in.demand(activation)
+        self._demand(activation)
         return activation
+
+    def _demand(self, activation: Activation) -> None:
+        held, self._unwrapping = self._unwrapping, frozenset()
+        self._in.demand(activation)
+        self._unwrapping = held
 
     def _bind(
         self, activation: Activation, receiver: Value | None, positional: list[Values], arguments: Arguments
@@ -300,10 +308,7 @@ class Calls:
             elif kind == "*":
                 rest = world.container("tuple", (activation, "*"))
                 extra = given[position:]
-                if rest.length is None and not arguments.star and not activation.runs:
-                    rest.length = len(extra)
-                elif rest.length != len(extra) or arguments.star:
-                    rest.length = None
+                rest.length = None if arguments.star else len(extra)
                 for index, values in enumerate(extra):
                     world.put(rest, Constant.of(index), values)
                 if arguments.star:
@@ -429,7 +434,11 @@ class Calls:
         concrete: list[Instance | Configured] = [value]
         if isinstance(value, Instance):
             concrete = list(self._world.concrete(value))
+        held = self._unwrapping
         for item in concrete:
+            if item in held:
+                continue  # its `__call__` is an object whose `__call__` is the first one
+            self._unwrapping = held | {item}
             callees = self._in.attributes.class_level(item.cls, "__call__", item)
             if not callees and _is_torch_module(item.cls):
                 callees = self._in.attributes.get(frozenset((item,)), "forward")
@@ -437,6 +446,7 @@ class Calls:
                 found |= self.invoke(frame, callee, arguments, record, site)
             if not callees:
                 found |= ANYTHING
+        self._unwrapping = held
         return frozenset(found)
 
     def _partial(
@@ -447,13 +457,14 @@ class Calls:
             return self.invoke_all(frame, steps, Arguments([ANYTHING]), record, (site, value.serial))
         if value.kind not in ("partial", "partialmethod"):
             return ANYTHING
-        if value in self._partials:
+        if value in self._unwrapping:
             return NOTHING  # a partial of a partial of itself calls nothing that the outer one does not
-        self._partials.add(value)
+        held = self._unwrapping
+        self._unwrapping = held | {value}
         try:
             return self._call_partial(frame, value, arguments, record, site)
         finally:
-            self._partials.discard(value)
+            self._unwrapping = held
 
     def _call_partial(
         self, frame: Frame, value: Container, arguments: Arguments, record: CallRecord, site: Hashable
@@ -485,15 +496,13 @@ class Calls:
             return NOTHING
         found: set[Value] = set()
         for callee in callees:
-            record = self._world.record_implicit(frame, callee, self._in.line)
-            if known is not Known.DIRECT:
-                record.known = known
+            record = self._world.record_implicit(frame, callee, self._in.line, known)
             if isinstance(callee, Bound) and isinstance(callee.function, FunctionValue) and context is not None:
                 receiver = callee.receiver
                 activation = self._in.activation(callee.function, receiver, context)
-                record.targets.setdefault(callee.function.qualname, record.known)
+                record.add_target(callee.function.qualname)
                 self._bind(activation, receiver, positional, Arguments(positional))
-                self._in.demand(activation)
+                self._demand(activation)
                 found |= self._world.heap.read(activation.returns)
                 continue
             found |= self.invoke(frame, callee, Arguments(positional), record, ("implicit", self._in.line, context))
@@ -569,8 +578,7 @@ class Calls:
         for values in groups:
             for value in values:
                 if isinstance(value, (FunctionValue, Bound, Wrapped)):
-                    record = self._world.record_implicit(frame, value, self._in.line)
-                    record.known = Known.TYPE
+                    record = self._world.record_implicit(frame, value, self._in.line, Known.TYPE)
                     self.invoke(frame, value, Arguments([], {}, ANYTHING, ANYTHING), record, ("escape",))
                 elif isinstance(value, Container) and value.kind == "partial":
                     record = self._world.record_implicit(frame, value, self._in.line)

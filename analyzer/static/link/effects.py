@@ -9,7 +9,7 @@ something else.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING
 
 from sgl_graph.analyzer.static.facts import Expression, Statement
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 _CALLED = re.compile(rb"^@?(?:[A-Za-z_]\w*\.)*([A-Za-z_]\w*)\(", re.MULTILINE)
 _DECORATED = re.compile(rb"^@(?:[A-Za-z_]\w*\.)*([A-Za-z_]\w*)[ \t]*$", re.MULTILINE)
 _PATCHED = re.compile(rb"^[A-Za-z_]\w*(?:\.\w+)+ = ", re.MULTILINE)
-_IMPORTS = re.compile(rb"^from[ \t]+(\.*[\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n]+)|^import[ \t]+([\w., \t]+)", re.MULTILINE)
+_IMPORTS = re.compile(
+    rb"^from[ \t]+(\.*[\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n]+)|^import[ \t]+([\w., \t]+)", re.MULTILINE
+)
 _FILLING = {"append", "add", "insert", "setdefault", "update"}
 
 
@@ -61,10 +63,10 @@ class Effects:
         """Activations that made a container which lives as long as its module and which some function reads."""
         heap = self._world.heap
         kept: set[ClassValue] | None = None
-        for (kind, key), container in list(self._world.containers.items()):
-            if kind not in ("dict", "list", "set") or not isinstance(key, tuple) or not isinstance(key[0], Activation):
+        for place, container in list(self._world.containers.items()):
+            maker = _maker(place)
+            if container.kind not in ("dict", "list", "set") or maker is None:
                 continue
-            maker = key[0]
             if maker.module.name in self._scanned:
                 continue
             if maker.function is not None:
@@ -129,6 +131,13 @@ class Effects:
             if _PATCHED.search(text):
                 self._patches.add(name)
         return name in self._patches or not called.isdisjoint(self._registrars)
+
+
+def _maker(place: Hashable) -> Activation | None:
+    """The activation in which a container was created, from the key that identifies it."""
+    key = place[1] if isinstance(place, tuple) else None
+    first = key[0] if isinstance(key, tuple) else None
+    return first if isinstance(first, Activation) else None
 
 
 def _parents(name: str) -> Iterable[str]:
@@ -224,5 +233,3 @@ def _walk(body: list[Statement]) -> Iterable[Statement]:
             for handler in s[3]:
                 yield from _walk(handler[2])
             yield from _walk(s[5])
-
-

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 _BUILTINS = frozenset(dir(builtins))
 _MOST_TEXTS = 24
+_LONGEST_TEXT = 2000
 
 
 class Expressions:
@@ -181,6 +182,8 @@ class Expressions:
                 texts, suffix = [""], ""
                 continue
             texts = [text + constant for text in texts for constant in constants]
+            if any(len(text) > _LONGEST_TEXT for text in texts):
+                return ANYTHING
             suffix = texts[0] if len(texts) == 1 else ""
         if prefix is None:
             return frozenset(Constant.of(text) for text in texts)

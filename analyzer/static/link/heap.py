@@ -84,7 +84,8 @@ class Cell:
     def __init__(self) -> None:
         self._values: set[Value] = set()
         self._frozen: Values = NOTHING
-        self.readers: set[Activation] = set()
+        #: A dictionary, not a set: readers are queued again in the order in which they came.
+        self.readers: dict[Activation, None] = {}
         self.constants = 0
 
     def peek(self) -> Values:
@@ -139,13 +140,13 @@ class Heap:
     def read(self, cell: Cell) -> Values:
         """Values of a cell; the activation being interpreted becomes a reader."""
         if self.current is not None:
-            cell.readers.add(self.current)
+            cell.readers[self.current] = None
         return cell.peek()
 
     def write(self, cell: Cell, values: Values) -> None:
         """Add values; readers are queued when something was new."""
         if values and cell.grow(values):
-            for reader in cell.readers:
+            for reader in list(cell.readers):
                 self.enqueue(reader)
 
     def enqueue(self, activation: Activation) -> None:

@@ -53,6 +53,7 @@ _STRING_METHODS = {
     "title", "capitalize", "isdigit", "find",
 }  # fmt: skip
 _MOST_TEXTS = 64
+_LONGEST_TEXT = 2000
 _QUEUES = (
     "queue.Queue", "queue.SimpleQueue", "queue.LifoQueue", "queue.PriorityQueue", "asyncio.Queue", "weakref.WeakSet",
 )  # fmt: skip
@@ -405,9 +406,12 @@ class Models:
         found: set[Value] = set()
         for choice in choices:
             try:
-                found.add(Constant.of(getattr(receiver.value, name)(*choice), receiver.origin))
-            except (TypeError, ValueError):
+                result = getattr(receiver.value, name)(*choice)
+            except (TypeError, ValueError, OverflowError):
                 continue
+            if isinstance(result, str) and len(result) > _LONGEST_TEXT:
+                return ANYTHING
+            found.add(Constant.of(result, receiver.origin))
         return frozenset(found)
 
     def _split(self, receiver: Constant, name: str, arguments: Arguments, frame: Frame, site: Hashable) -> Values:
@@ -424,7 +428,7 @@ class Models:
         for choice in choices[:_MOST_TEXTS]:
             try:
                 parts = getattr(receiver.value, name)(*choice)
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 continue
             result = self._new("list" if "split" in name else "tuple", (site, receiver.value, *choice), frame)
             result.length = len(parts)
@@ -812,7 +816,7 @@ class Models:
             if isinstance(value, Constant) and len(arguments.positional) == 1:
                 try:
                     found.add(Constant.of(kind(value.value), value.origin))
-                except (TypeError, ValueError):
+                except (TypeError, ValueError, OverflowError):
                     continue
             elif isinstance(value, Unknown):
                 found.add(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -40,6 +41,8 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "is": operator.is_, "is not": operator.is_not,
 }  # fmt: skip
 _LONGEST_TEXT = 2000
+_LARGEST_INTEGER = 1 << 62
+_WIDE = re.compile(r"%[^a-zA-Z%]*\d{4}")
 
 
 def truth_of(values: Values) -> tuple[Truth | None, tuple[str, ...]]:
@@ -111,6 +114,8 @@ def fold_binary(op: str, left: Values, right: Values) -> Values:
                 return unknown
             if op == "<<" and isinstance(b.value, int) and b.value > 64:
                 return unknown
+            if op == "%" and isinstance(a.value, str) and _WIDE.search(a.value):
+                return unknown
             try:
                 result = function(a.value, b.value)
             except (TypeError, ValueError, ArithmeticError):
@@ -118,6 +123,8 @@ def fold_binary(op: str, left: Values, right: Values) -> Values:
             if not isinstance(result, (str, int, float, bool)) or (
                 isinstance(result, str) and len(result) > _LONGEST_TEXT
             ):
+                return unknown
+            if isinstance(result, int) and abs(result) > _LARGEST_INTEGER:
                 return unknown
             found.add(Constant.of(result, _origins(a, b)))
     return frozenset(found)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     from sgl_graph.analyzer.static.facts import ClassFacts, FunctionFacts
-    from sgl_graph.analyzer.static.link.heap import Activation
+    from sgl_graph.analyzer.static.link.heap import Activation, Heap
     from sgl_graph.analyzer.static.project import Module
 
 Scalar = str | int | float | bool | None
@@ -251,15 +251,32 @@ class Wrapped(Value):
 class Container(Value):
     """A list, tuple, set, dict or partial created at one place; its elements live in the heap."""
 
-    __slots__ = ("factory", "kind", "length", "serial")
+    __slots__ = ("_heap", "_length", "_settled", "factory", "kind", "serial")
 
-    def __init__(self, kind: str, serial: int) -> None:
+    def __init__(self, kind: str, serial: int, heap: Heap) -> None:
         self.kind = kind
         self.serial = serial
-        #: Number of positions when it is fixed (tuples and list displays).
-        self.length: int | None = None
+        self._heap = heap
+        self._length: int | None = None
+        self._settled = False
         #: For `defaultdict`: the callable that makes a missing value.
         self.factory: Values = NOTHING
+
+    @property
+    def length(self) -> int | None:
+        """Number of positions when it is fixed (tuples and list displays); who reads it is told when it is not any more."""
+        self._heap.read(self._heap.cell(("length", self)))
+        return self._length
+
+    @length.setter
+    def length(self, length: int | None) -> None:
+        """The first length stands until another one, or None, is given: then it is never fixed again."""
+        if not self._settled:
+            self._settled = True
+            self._length = length
+        elif self._length is not None and length != self._length:
+            self._length = None
+            self._heap.write(self._heap.cell(("length", self)), ANYTHING)
 
     def __repr__(self) -> str:
         return f"<{self.kind} #{self.serial}>"

@@ -35,7 +35,7 @@ class CallRecord:
     """What is known of one call expression, over all contexts in which it was interpreted."""
 
     __slots__ = ("caller", "constructs", "entered", "expression", "externals", "guards", "known", "line", "live",
-                 "module", "placed", "receivers", "targets")  # fmt: skip
+                 "module", "now", "placed", "receivers", "targets")  # fmt: skip
 
     def __init__(self, caller: str, module: Module, expression: Expression, line: int) -> None:
         self.caller = caller
@@ -46,11 +46,19 @@ class CallRecord:
         self.constructs: set[str] = set()
         self.externals: set[str] = set()
         self.receivers: set[str] = set()
+        #: The weakest way in which any evaluation knows its callees, and that of the evaluation under way.
         self.known = Known.DIRECT
+        self.now = Known.DIRECT
         self.entered = False
         self.guards: GuardLink | None = None
         self.placed = False
         self.live = False
+
+    def add_target(self, qualname: str) -> None:
+        """Note a callee; where several evaluations find it, the strongest way in which one knows it counts."""
+        known = self.targets.get(qualname)
+        if known is None or _STRENGTH[self.now] < _STRENGTH[known]:
+            self.targets[qualname] = self.now
 
 
 class World:
@@ -101,7 +109,7 @@ class World:
         known = self.containers.get((kind, key))
         if known is None:
             self._serial += 1
-            known = self.containers[(kind, key)] = Container(kind, self._serial)
+            known = self.containers[(kind, key)] = Container(kind, self._serial, self.heap)
         return known
 
     # -- class-level names
@@ -205,11 +213,12 @@ class World:
             record.live = True
         record.receivers.update(receivers)
         record.entered |= entered
+        record.now = known
         if _STRENGTH[known] > _STRENGTH[record.known]:
             record.known = known
         return record
 
-    def record_implicit(self, frame: Frame, callee: Value, line: int) -> CallRecord:
+    def record_implicit(self, frame: Frame, callee: Value, line: int, known: Known = Known.DIRECT) -> CallRecord:
         """The record of a call that no call expression writes: property, descriptor, decorator, callback."""
         caller = frame.activation.qualname
         key = (caller, id(callee))
@@ -222,6 +231,9 @@ class World:
             record.placed = True
         if not self.survey:
             record.live = True
+        record.now = known
+        if _STRENGTH[known] > _STRENGTH[record.known]:
+            record.known = known
         return record
 
 

@@ -1,51 +1,6 @@
-"""The recorder: what an inspector tells it becomes the receipts of one worker. Standard library only, no device.
+"""The recorder: what an inspector tells it becomes the receipts of one worker (the interface: docs/inspectors.md).
 
-How an inspector uses it
-========================
-An inspector is a module with `install(recorder) -> handle`; the handle has `remove()` and may have `drain()`. The emulated
-device of the fixtures and `inspectors/cuda.py` both speak this interface; every call is safe from any thread, and a failure
-inside an inspector belongs in `recorder.problem(where, error)`, never in the host program.
-
-Start and facts::
-
-    recorder.hello(torch=..., cuda=..., driver=..., devices=[...], hooks={"capture": ..., "replay": ..., "launch": ...})
-    recorder.role("scheduler", {"tp": 0})            # as soon as known, again when it changes
-    recorder.source(root, version, {"sglang.srt.x": sha256})
-
-Order. Everything that matters has an order `o`, assigned by the recorder. Two styles:
-
-* *Immediate* (an allocator that calls back): call `replay`, `freed`, `allocated`, ... as things happen. Replays that are
-  still pending are ordered before each event by itself.
-* *Batched* (events are fetched later): the inspector provides `drain()`, called by the recorder's thread, before each capture
-  and at the end. It fetches the events and, for each event that happened after the first `k` replays of the worker, calls
-  `recorder.order_replays(k)` and then the event; replays logged while it fetched stay pending. `recorder.replays_logged`
-  is the number of replays logged so far (the `k` of an event that happens now). Under `drain()` events do not order
-  pending replays by themselves.
-
-Stacks: `recorder.stack([[file, line, function], ...])`, innermost first, gives an identifier (None for an empty stack).
-
-Captures::
-
-    capture = recorder.begin_capture()               # at capture_begin: drains, takes the order `began`, gives `capture.graph`
-    ...                                              # allocations inside carry during=capture.graph
-    block = recorder.blocks.refer(recorder.Allocation(...))   # for each referenced allocation that is alive now
-    dead = recorder.blocks.refer_dead(Allocation(...))  # ... that was freed already
-    recorder.end_capture(capture, pool=..., label=..., key=..., site=..., path=..., stack=..., nodes={...}, names=[...],
-                         refs=[[node, name, parameter, offset, via, kind, block.id or None], ...], unowned=[...],
-                         unread=[...], complete=True, keep_graph=None, dangling=[dead, ...])
-    recorder.abandon_capture(capture)                # the capture failed
-
-Replays: `recorder.replay(graph)` at the start of each launch; it appends to a queue and nothing else.
-
-Allocator events (only those that touch a referenced block are written)::
-
-    recorder.freed(device, address, stack=..., t=..., watch=True)
-    recorder.allocated(device, address, size, stack=..., t=..., during=graph or None)
-    recorder.segment_gone(device, address, size)
-    recorder.pool_gone(pool)
-
-Graph life: `recorder.graph_event(graph, "reset" | "destroyed" | "updated" | "instantiated" | "recaptured", by=new graph)`.
-Recorder state: `recorder.recorder_event("off-by-other" | "on" | "overflow" | "gap" | "tie", blocks=..., graphs=..., detail=..., stack=...)`.
+Standard library only, no device; every call is safe from any thread.
 """
 
 from __future__ import annotations
@@ -54,22 +9,18 @@ import os
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import count
 from typing import Any
 
 from .blocks import Allocation, Block, BlockTable, Pool
 from .config import ProbeConfig
-from .runs import Run, RunEncoder
+from .runs import Run
+from .timeline import Timeline
 from .writer import ReceiptWriter
 
 SCHEMA = "sgl-graph.receipts/1"
-#: A run of replays is written when nothing happened for this long, and in any case this often.
-IDLE_SECONDS = 0.25
-LONGEST_SECONDS = 2.0
 #: Problems beyond this many of one place are counted, not written.
 PROBLEMS_PER_PLACE = 20
 #: A queue of pending replays longer than this is drained by the replaying thread itself.
@@ -87,7 +38,7 @@ class Capture:
 
 
 class Recorder:
-    """Turns an inspector's calls into the receipts of this worker (module docstring: the interface)."""
+    """Turns an inspector's calls into the receipts of this worker (docs/inspectors.md)."""
 
     #: For inspectors that are no part of this package and cannot import it by name.
     Allocation = Allocation
@@ -110,10 +61,7 @@ class Recorder:
         #: The last drain is under way: whatever can still be settled has to be.
         self.closing = False
         self._writer: ReceiptWriter | None = None
-        self._order = 0
-        self._log: deque[tuple[int, int]] = deque()
-        self._numbers = count(1)
-        self._ordered = 0
+        self._timeline = Timeline(self._clock, self._write_run)
         self._draining = False
         self._graphs = 0
         self._captures = 0
@@ -121,9 +69,6 @@ class Recorder:
         self._problems = 0
         self._problem_places: dict[str, int] = {}
         self._stacks: dict[tuple[tuple[Any, ...], ...], int] = {}
-        self._runs = RunEncoder(self._write_run)
-        self._run_opened = 0
-        self._run_count = 0
         self.blocks = BlockTable(self._block_event, self._announce_block)
 
     # Start and facts
@@ -201,38 +146,30 @@ class Recorder:
 
     def replay(self, graph: int) -> int:
         """A launch of `graph` starts; returns how many started so far. The hot path: one append."""
-        number = next(self._numbers)
-        self._log.append((self._clock(), graph))
-        if number - self._ordered > LONGEST_QUEUE:
+        timeline = self._timeline
+        number = timeline.log(graph)
+        if number - timeline.ordered > LONGEST_QUEUE and not self.sealed:
             self.drain()
         return number
 
     @property
     def replays_logged(self) -> int:
         """How many replays were logged so far, ordered or pending."""
-        return self._ordered + len(self._log)
+        return self._timeline.logged
 
     @property
     def replays_ordered(self) -> int:
         """How many replays have their order."""
-        return self._ordered
+        return self._timeline.ordered
 
     def pending_times(self) -> list[int]:
         """Times of the replays that wait for their order."""
-        return [t for t, _ in list(self._log)]
+        return self._timeline.pending_times()
 
     def order_replays(self, upto: int) -> None:
         """Give the next orders to the pending replays among the first `upto` of this worker."""
         with self.lock:
-            log = self._log
-            while self._ordered < upto and log:
-                t, graph = log.popleft()
-                self._ordered += 1
-                if self._run_count == 0:
-                    self._run_opened = t
-                self._run_count += 1
-                self._runs.add(self._order, t, graph)
-                self._order += 1
+            self._timeline.order_replays(upto)
 
     def _next(self) -> int:
         """The order of an event that is not a replay, and that happens now unless events are being drained.
@@ -244,11 +181,7 @@ class Recorder:
                 self.drain()
             else:
                 self.order_replays(self.replays_logged)
-        self._runs.flush()
-        self._run_count = 0
-        order = self._order
-        self._order += 1
-        return order
+        return self._timeline.next()
 
     def _write_run(self, run: Run) -> None:
         last = run.order + run.count - 1
@@ -270,12 +203,7 @@ class Recorder:
             finally:
                 self._draining = False
             self.order_replays(before)
-            run = self._runs.pending
-            if run is not None:
-                now = self._clock()
-                if now - run.t1 > IDLE_SECONDS * 1e9 or now - self._run_opened > LONGEST_SECONDS * 1e9:
-                    self._runs.flush()
-                    self._run_count = 0
+            self._timeline.flush_stale()
 
     def set_drain(self, source: Callable[[], None] | None) -> None:
         """Register what fetches the inspector's events (batched style)."""
@@ -448,19 +376,19 @@ class Recorder:
             self.drain()
             self.drain()  # what the first one may have missed shows in the second
             self.order_replays(self.replays_logged)
-            self._runs.flush()
+            self._timeline.flush()
             if self._writer is not None:
                 self._write(
                     "footer",
                     captures=self._captures,
-                    replays=self._ordered,
+                    replays=self.replays_ordered,
                     inspections=self._inspections,
                     problems=self._problems,
                     reason=reason,
                 )
                 self._writer.close()
             self.sealed = True
-            self._log = deque(maxlen=0)  # the hooks may stay in place: their replays are dropped at once
+            self._timeline.stop()
 
     def forked(self) -> None:
         """Start afresh in a forked child: another worker, another file, nothing shared with the parent's chain."""

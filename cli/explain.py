@@ -23,14 +23,24 @@ def explain(
 ) -> None:
     """Print one rule, or the list."""
     console.configure(quiet=quiet, verbose=verbose)
+    from sgl_graph.analyzer.reconcile.lifetime_codes import CODES
+    from sgl_graph.analyzer.reconcile.run_codes import RUN_CODES
     from sgl_graph.analyzer.static.rules import RULES
 
+    findings = {**CODES, **RUN_CODES}
     if code is None:
-        console.report("\n".join(f"{rule.code}  {rule.title}" for rule in RULES.values()))
+        listed = [(rule.code, rule.title) for rule in RULES.values()]
+        listed += [(name, found.title) for name, found in findings.items()]
+        console.report("\n".join(f"{name}  {title}" for name, title in listed))
+        return
+    found = findings.get(code.strip().lower())
+    if found is not None:
+        text = textwrap.fill(found.meaning, 96), textwrap.fill(f"Next: {found.remedy}", 96)
+        console.report(f"{code.strip().lower()} ({found.severity}): {found.title}\n\n{text[0]}\n\n{text[1]}")
         return
     rule = RULES.get(code.strip().upper())
     if rule is None:
-        raise _unknown(code, list(RULES))
+        raise _unknown(code, [*RULES, *findings])
     console.report(f"{rule.code}: {rule.title}\n\n{textwrap.fill(rule.text, 96)}")
 
 

@@ -138,6 +138,9 @@ def _why_missing(plan: Plan, workers: Sequence[WorkerObservation], item: str) ->
             text += f" in all its segments ({segments})"
     else:
         text = "never captured"
+        finer = sorted({requirement_of(x) for x in worker.labels_captured() if x.startswith(f"{item}/")})
+        if finer:
+            text += f" under that name (captured: {', '.join(finer[:4])})"
     return (f"{text} on {where}" if where == worker.shown else f"{text}: {where}"), True
 
 

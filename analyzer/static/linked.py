@@ -123,6 +123,8 @@ class Linked:
             guards are not known false; value True when only guards known true and edges other than name-only lead there.
         calls: by caller; functions in `reached` and all others of modules that may hold graph primitives.
         problems: file to reason, for files that could not be read.
+        arguments: by class of the receiver (empty for none) and function: the texts, or None, that reached executions pass
+            for a parameter; parameters that may be anything else are left out.
     """
 
     project: Project
@@ -134,3 +136,4 @@ class Linked:
     classes: dict[str, ClassInfo]
     problems: dict[str, str]
     functions_total: int
+    arguments: dict[tuple[str, str], dict[str, frozenset[str | None]]] = field(default_factory=dict)

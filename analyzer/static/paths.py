@@ -23,7 +23,7 @@ from sgl_graph.analyzer.static.chains import Chains
 from sgl_graph.analyzer.static.classify import weakest
 from sgl_graph.analyzer.static.families import family_of_name, is_draft
 from sgl_graph.analyzer.static.graphtypes import class_tags, enclosing_method
-from sgl_graph.analyzer.static.labels import Keys
+from sgl_graph.analyzer.static.labels import KeyOf, Keys
 from sgl_graph.analyzer.static.owners import CAPTURES, outermost
 from sgl_graph.analyzer.static.rawsite import RawSite
 from sgl_graph.analyzer.static.sites import SiteSearch
@@ -60,7 +60,8 @@ class PathInput:
     worker: str
     #: Classes that an attribute of a class may hold under this configuration; None: not linked.
     holdings: Mapping[str, Mapping[str, frozenset[str]]] | None = None
-    variants: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
+    #: By class of the receiver and function: texts that executions pass for a parameter (`Linked.arguments`).
+    arguments: Mapping[tuple[str, str], Mapping[str, frozenset[str | None]]] = field(default_factory=dict)
 
 
 class PathFinder:
@@ -321,6 +322,16 @@ class PathFinder:
         named = {name for _, site in sites for gate in site.gates for name in gate.depends}
         return tuple(sorted(named & self._in.unconfirmed))
 
+    def _variants(self, runner: str, key: KeyOf, sites: Sequence[tuple[RawSite, Site]]) -> tuple[str | None, ...]:
+        """Texts that the capturing method is given for parts of the key; one unnamed variant where that stays open."""
+        capturing = {raw.scope.public_name for raw, _ in sites if raw.form == "table-capture"}
+        found: set[str | None] = set()
+        for (owner, function), parameters in self._in.arguments.items():
+            if owner == runner and function in capturing:
+                found = found.union(*(parameters[part] for part in key.fields if part in parameters))
+        texts = sorted(text for text in found if text is not None)
+        return tuple(texts) if texts and None not in found else (None,)
+
     def _label(self, family: Family, runner: str, table: str, sites: Sequence[tuple[RawSite, Site]]) -> Label:
         found = self._in.keys.of_class(table)
         if found is None:
@@ -334,7 +345,7 @@ class PathFinder:
         return Label(
             key=found.key,
             expression=found.expression,
-            variants=self._in.variants.get(family, (None,)),
+            variants=self._variants(runner, found, sites),
             buckets=buckets.sizes if buckets is not None else None,
             buckets_from=buckets.source if buckets is not None else None,
             buckets_effective=buckets.sizes if buckets is not None and clamp is None else None,

@@ -205,6 +205,7 @@ def _paths(
             components=components,
             worker=processes[0].role if processes else "scheduler",
             holdings=holdings,
+            arguments=linked.arguments if linked is not None else {},
         )
     )
     return finder.find()

@@ -71,8 +71,33 @@ def _link(
     interpreter.settle()
     live = {key: _copy(record) for key, record in world.records.items() if record.live}
     reached_names = {a.qualname for a in world.activations.values() if a.runs}
+    arguments = _arguments(world)
     _survey(interpreter, sorted(survey), reached_names)
-    return _assemble(world, entries, live, reached_names)
+    linked = _assemble(world, entries, live, reached_names)
+    linked.arguments = arguments
+    return linked
+
+
+def _arguments(world: World) -> dict[tuple[str, str], dict[str, frozenset[str | None]]]:
+    """Parameters of reached functions that are only ever given texts or None."""
+    values: dict[tuple[str, str], dict[str, set[Value]]] = {}
+    for activation in world.activations.values():
+        if activation.runs:
+            receiver = activation.receiver
+            owner = receiver.cls.qualname if isinstance(receiver, Instance) else ""
+            table = values.setdefault((owner, activation.qualname), {})
+            for name, cell in activation.parameters.items():
+                table.setdefault(name, set()).update(cell.peek())
+    found: dict[tuple[str, str], dict[str, frozenset[str | None]]] = {}
+    for key, table in values.items():
+        texts = {
+            name: frozenset(value.value for value in items if isinstance(value, v.Constant))
+            for name, items in table.items()
+            if items and all(isinstance(i, v.Constant) and (i.value is None or type(i.value) is str) for i in items)
+        }
+        if texts:
+            found[key] = texts  # type: ignore[assignment]
+    return found
 
 
 def _start(interpreter: Interpreter, entry: str) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sgl_graph.analyzer.static.config.values import (
     ABSENT,
     NO_DEPS,
+    Alternatives,
     Bound,
     ClassV,
     Deps,
@@ -188,10 +189,17 @@ def _truth_of(machine: Operations, value: Value) -> Verdict:
     if kind is ListV:
         if value.opaque is not None:
             return None, value.opaque
-        if value.exact:
-            return bool(value.items), NO_DEPS
-        sizes = {any(len(run) > 0 for run in getattr(item, "runs", ((1,),))) for item in value.items}
-        return (None if sizes else False), NO_DEPS
+        deps: Deps = NO_DEPS
+        for item in value.items:
+            if type(item) is Alternatives:
+                if all(item.runs):
+                    return True, NO_DEPS
+                deps |= item.deps
+            elif type(item) is Fuzzy and ABSENT in item.options:
+                deps |= item.deps
+            else:
+                return True, NO_DEPS
+        return (None if value.items else False), deps
     if kind is DictV or kind is SetV:
         certain = any(not (type(item) is Fuzzy and ABSENT in item.options) for item in value.items.values())
         if certain:

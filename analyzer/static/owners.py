@@ -7,7 +7,7 @@ replaying methods. A *composite* forwards a call to runners under the same name.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from sgl_graph.analyzer.static.facts import Expression
@@ -48,6 +48,7 @@ class Owners:
         self.composites = Level()
         self._resolved: dict[str, list[tuple[CallFact, frozenset[str]]]] = {}
         self._names: set[str] = set()
+        self._watched: set[str] = set()
         self._words: dict[str, set[str]] = {}
         self._find_containers_and_tables()
         self.refresh()
@@ -252,8 +253,13 @@ class Owners:
 
     def refresh(self) -> None:
         """Begin a round: what was learned in the last one widens which calls can matter."""
-        self._names = self._interesting()
+        self._names = self._interesting() | self._watched
         self._resolved.clear()
+
+    def watch(self, functions: Iterable[str]) -> None:
+        """Let calls of further functions count among those that can matter."""
+        self._watched = {name.rsplit(".", 1)[-1] for name in functions}
+        self.refresh()
 
     def resolved(self, scope: Scope) -> list[tuple[CallFact, frozenset[str]]]:
         """The calls of a scope with what each callee may be; only calls that could matter are evaluated."""

@@ -56,11 +56,11 @@ class SiteSearch:
 def find_sites(project: Project, folder: str = "sglang/srt/") -> SiteSearch:
     """All graph primitives in the serving package, sorted by file and line."""
     index = _TextIndex(project, folder)
-    types = GraphTypes(project, index.take(_TOKENS))
+    types = GraphTypes(project, index.first())
     found = _direct(types)
     owners = Owners(types, _effects(found))
     for _ in range(_ROUNDS):
-        more = index.take(_any_of(_outside_names(types, owners)))
+        more = index.mentioning(_outside_names(types, owners))
         if not more:
             break
         types.extend(more)
@@ -69,7 +69,7 @@ def find_sites(project: Project, folder: str = "sglang/srt/") -> SiteSearch:
     found += pools.find(types, found)
     found += breaks.find(types, owners, found)
     found += _compiled_tables(types)
-    found += entries.find(types, owners, found, lambda names: index.take(_any_of(names)))
+    found += entries.find(types, owners, found, index.mentioning)
     return SiteSearch(types, owners, _unique(found))
 
 
@@ -80,21 +80,24 @@ class _TextIndex:
         self._project = project
         text = project.sources.text
         paths = [path for path in project.sources.paths() if path.startswith(folder)]
-        self._texts = {path: source for path in paths if any(hint in (source := text(path)) for hint in _HINTS)}
+        self._texts = {path: text(path) for path in paths}
+        self._hinted = [path for path, source in self._texts.items() if any(hint in source for hint in _HINTS)]
 
-    def take(self, pattern: re.Pattern[bytes]) -> list[str]:
-        """Modules whose text the pattern finds, sorted, fewer each time."""
-        taken = [path for path, source in self._texts.items() if pattern.search(source)]
+    def first(self) -> list[str]:
+        """Modules that may call a graph interface themselves."""
+        return self._hand_out([path for path in self._hinted if _TOKENS.search(self._texts[path])])
+
+    def mentioning(self, names: Iterable[str]) -> list[str]:
+        """Further modules that mention any of these identifiers."""
+        wanted = [name.encode() for name in sorted(names)]
+        return self._hand_out([path for path, source in self._texts.items() if any(name in source for name in wanted)])
+
+    def _hand_out(self, taken: list[str]) -> list[str]:
         for path in taken:
             del self._texts[path]
         names = [module_name(path)[0] for path in taken]
         self._project.prefetch(names)
         return names
-
-
-def _any_of(names: Iterable[str]) -> re.Pattern[bytes]:
-    """Any of these identifiers; a pattern that never matches for none."""
-    return re.compile("|".join(sorted(map(re.escape, names))).encode() or rb"(?!)")
 
 
 def _outside_names(types: GraphTypes, owners: Owners) -> set[str]:
@@ -159,7 +162,7 @@ def _api_sites(types: GraphTypes, scope: Scope, call: CallFact) -> list[RawSite]
     tags = types.evaluate(scope, callee)
     apis = _apis(types, tags)
     if not apis and name in UNMISTAKABLE and not any(tag.startswith(("func:", "class:")) for tag in tags):
-        apis = [Api(UNMISTAKABLE[name], name, "any")]
+        apis = [Api(UNMISTAKABLE[name], "handle" if name == "graph_pool_handle" else name, "any")]
     return found + _group(scope, call, apis)
 
 
@@ -259,6 +262,7 @@ def _passing(site: RawSite) -> bool:
 def _owner_sites(types: GraphTypes, owners: Owners) -> list[RawSite]:
     found: list[RawSite] = []
     sessions = _sessions(types, owners)
+    owners.watch(sessions)
     for scope in list(types.scopes.values()):
         if scope.name in sessions and not any(last_name(d) == "abstractmethod" for d in scope.decorators):
             found.append(RawSite(scope, scope.line, "capture", "session", scope.name.rsplit(".", 1)[-1], NO_DEVICES))

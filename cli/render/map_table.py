@@ -9,7 +9,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
-from sgl_graph.analyzer.records.pathmap import PathMap
+from sgl_graph.analyzer.records.pathmap import PathEntry, PathMap
 from sgl_graph.cli.render.map_words import chain, heading, roles, sizes, where
 
 _WIDTH = 100
@@ -32,7 +32,7 @@ def render(made: PathMap, *, details: bool = False) -> str:
         out.print(Text(f"starts: {made.starts.value}: {made.starts.why}{at}", style="bold"))
     out.print()
     if made.paths:
-        out.print(_paths(made))
+        _paths(out, made)
     else:
         out.print("no capture path is reachable")
     _gaps(out, made)
@@ -44,26 +44,28 @@ def _cell(text: str) -> Text:
     return Text(text, style=_STYLES.get(text, ""))
 
 
-def _paths(made: PathMap) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
-    table.add_column("path", overflow="fold", ratio=3)
-    table.add_column("runs", no_wrap=True)
-    table.add_column("class", overflow="fold", max_width=20)
-    table.add_column("captured", overflow="fold", max_width=11)
-    table.add_column("key", overflow="fold", ratio=4)
-    table.add_column("sizes", overflow="fold", max_width=13)
-    for path in made.paths:
-        variants = [v for v in path.label.variants if v is not None]
-        name = path.name + (f" /{' /'.join(variants)}" if variants else "")
-        table.add_row(
-            Text(f"{name}\n{path.runner}\n{path.backend}" if path.runner != path.backend else f"{name}\n{path.runner}"),
-            _cell(path.reachable),
-            _cell(path.inspectability),
-            Text(where(path)),
-            Text(path.label.key if len(path.label.key) < 90 else path.label.key[:89] + "…"),
-            Text(sizes(path.label.buckets) + (f"\n<= {path.label.clamped_by}" if path.label.clamped_by else "")),
-        )
-    return table
+def _paths(out: Console, made: PathMap) -> None:
+    names = [_name(path) for path in made.paths]
+    first = max(len("path"), *map(len, names))
+    second = max(len(path.inspectability) for path in made.paths)
+    head = f"{'path':{first}}  {'runs':10}  {'class':{second}}  {'captured':13}  sizes"
+    out.print(Text(head, style="bold"), overflow="fold")
+    for path, name in zip(made.paths, names, strict=True):
+        clamp = f" (at most {path.label.clamped_by})" if path.label.clamped_by else ""
+        line = Text(f"{name:{first}}  ")
+        line.append(f"{path.reachable:10}  ", style=_STYLES.get(path.reachable, ""))
+        line.append(f"{path.inspectability:{second}}  ", style=_STYLES.get(path.inspectability, ""))
+        line.append(f"{where(path):13}  {sizes(path.label.buckets)}{clamp}")
+        out.print(line, overflow="fold")
+        whole = f"    {path.runner}" + (f" on {path.backend}" if path.backend != path.runner else "")
+        key = path.label.key if len(path.label.key) <= 80 else path.label.key[:79] + "…"
+        out.print(Text(f"{whole}; key {key}", style="dim"), overflow="fold")
+    out.print()
+
+
+def _name(path: PathEntry) -> str:
+    variants = [v for v in path.label.variants if v is not None]
+    return path.name + (f" (/{', /'.join(variants)})" if variants else "")
 
 
 def _gaps(out: Console, made: PathMap) -> None:

@@ -29,6 +29,7 @@ from sgl_graph.runtime.checkout import CheckoutSources, Location, locate
 from sgl_graph.runtime.fact_store import FactStore, default_folder
 from sgl_graph.runtime.identity import checkout_identity
 from sgl_graph.runtime.model import MODEL_FLAGS, local_model
+from sgl_graph.runtime.planning import inspector_of
 from sgl_graph.runtime.serving_parser import ask_parser
 
 _LARGEST_CONFIG = 16 << 20
@@ -199,6 +200,10 @@ def _path_kind(path: str) -> str | None:
 def _device(options: MapOptions) -> tuple[LaunchDevice | None, str]:
     if options.device is not None:
         return parse_device(options.device), "--device"
+    inspector = inspector_of({**options.env, **options.command.env})
+    if inspector not in (None, "cuda"):
+        # Whatever it inspects has the interface of a CUDA device, and takes the place of the host's own.
+        return LaunchDevice("cuda", "emulated"), f"inspector {inspector}"
     found = _detected()
     return (found, "NVML") if found is not None else (None, "unknown")
 

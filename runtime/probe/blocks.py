@@ -46,6 +46,8 @@ class Block:
     freed: bool = False
     gone: bool = False
     overlapped_during: set[int | None] = field(default_factory=set)
+    #: Graphs that reference it, as far as the inspector told.
+    users: set[int] = field(default_factory=set)
     #: Not referenced itself: it holds memory of a graph's temporaries outside captures.
     intruder: bool = False
 

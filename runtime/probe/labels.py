@@ -25,14 +25,14 @@ class Label:
         path: Identifier of the path, or None when none or several match.
         label: `runner:family/variant@size`, or None.
         key: The label expression's value, as JSON or text.
-        owner: Identity of the object whose method captures.
+        owner: The object whose method captures.
     """
 
     site: dict[str, Any] | None = None
     path: str | None = None
     label: str | None = None
     key: Any = None
-    owner: int | None = None
+    owner: Any = None
 
 
 class LabelReader:
@@ -78,7 +78,7 @@ class LabelReader:
                 label = _spell(names.pop(), value, paths[0])
                 key = _as_json(value)
         path = paths[0]["id"] if len(paths) == 1 else None
-        return Label(known, path, label, key, None if owner is None else id(owner))
+        return Label(known, path, label, key, owner)
 
     def _site(self, frame: FrameType) -> dict[str, Any] | None:
         code = frame.f_code

@@ -61,7 +61,7 @@ class Recorder:
         #: The last drain is under way: whatever can still be settled has to be.
         self.closing = False
         self._writer: ReceiptWriter | None = None
-        self._timeline = Timeline(self._clock, self._write_run)
+        self.timeline = Timeline(self._clock, self._write_run)
         self._draining = False
         self._graphs = 0
         self._captures = 0
@@ -146,7 +146,7 @@ class Recorder:
 
     def replay(self, graph: int) -> int:
         """A launch of `graph` starts; returns how many started so far. The hot path: one append."""
-        timeline = self._timeline
+        timeline = self.timeline
         number = timeline.log(graph)
         if number - timeline.ordered > LONGEST_QUEUE and not self.sealed:
             self.drain()
@@ -155,21 +155,21 @@ class Recorder:
     @property
     def replays_logged(self) -> int:
         """How many replays were logged so far, ordered or pending."""
-        return self._timeline.logged
+        return self.timeline.logged
 
     @property
     def replays_ordered(self) -> int:
         """How many replays have their order."""
-        return self._timeline.ordered
+        return self.timeline.ordered
 
     def pending_times(self) -> list[int]:
         """Times of the replays that wait for their order."""
-        return self._timeline.pending_times()
+        return self.timeline.pending_times()
 
     def order_replays(self, upto: int) -> None:
         """Give the next orders to the pending replays among the first `upto` of this worker."""
         with self.lock:
-            self._timeline.order_replays(upto)
+            self.timeline.order_replays(upto)
 
     def _next(self) -> int:
         """The order of an event that is not a replay, and that happens now unless events are being drained.
@@ -181,7 +181,7 @@ class Recorder:
                 self.drain()
             else:
                 self.order_replays(self.replays_logged)
-        return self._timeline.next()
+        return self.timeline.next()
 
     def _write_run(self, run: Run) -> None:
         last = run.order + run.count - 1
@@ -203,7 +203,7 @@ class Recorder:
             finally:
                 self._draining = False
             self.order_replays(before)
-            self._timeline.flush_stale()
+            self.timeline.flush_stale()
 
     def set_drain(self, source: Callable[[], None] | None) -> None:
         """Register what fetches the inspector's events (batched style)."""
@@ -304,10 +304,10 @@ class Recorder:
 
     def freed(
         self, device: int, address: int, *, stack: int | None = None, t: int | None = None, watch: bool = True
-    ) -> None:
-        """The allocation at `address` was given back by its owner."""
+    ) -> Block | None:
+        """The allocation at `address` was given back by its owner; returns the referenced block that ended, if any."""
         with self.lock:
-            self.blocks.freed(device, address, stack, t, watch=watch)
+            return self.blocks.freed(device, address, stack, t, watch=watch)
 
     def allocated(
         self,
@@ -376,7 +376,7 @@ class Recorder:
             self.drain()
             self.drain()  # what the first one may have missed shows in the second
             self.order_replays(self.replays_logged)
-            self._timeline.flush()
+            self.timeline.flush()
             if self._writer is not None:
                 self._write(
                     "footer",
@@ -388,7 +388,7 @@ class Recorder:
                 )
                 self._writer.close()
             self.sealed = True
-            self._timeline.stop()
+            self.timeline.stop()
 
     def forked(self) -> None:
         """Start afresh in a forked child: another worker, another file, nothing shared with the parent's chain."""

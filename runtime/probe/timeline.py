@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from itertools import count
+from itertools import count, islice
 
 from .runs import Run, RunEncoder
 
@@ -28,6 +28,8 @@ class Timeline:
         self._order = 0
         self._runs = RunEncoder(write_run)
         self._opened: int | None = None
+        #: Graphs whose replays got an order since somebody last cleared this.
+        self.recent: set[int] = set()
 
     def log(self, graph: int) -> int:
         """A replay starts; returns how many have. The hot path."""
@@ -44,6 +46,10 @@ class Timeline:
         """Times of the replays that wait."""
         return [t for t, _ in list(self._log)]
 
+    def next_graphs(self, most: int) -> set[int]:
+        """Graphs of the first `most` replays that wait."""
+        return {graph for _, graph in list(islice(self._log, most))}
+
     def order_replays(self, upto: int) -> None:
         """Give the next orders to those among the first `upto` replays that wait."""
         log = self._log
@@ -52,6 +58,7 @@ class Timeline:
             self.ordered += 1
             if self._opened is None:
                 self._opened = t
+            self.recent.add(graph)
             self._runs.add(self._order, t, graph)
             self._order += 1
 

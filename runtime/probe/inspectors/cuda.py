@@ -61,9 +61,9 @@ class CudaInspector:
         self._watch: AllocatorWatch | None = None
         self._pending: dict[int, Pending] = {}
         self._ended: deque[tuple[int, int]] = deque()
-        self._keys: dict[tuple[int | None, str], int] = {}
+        self._keys: dict[tuple[int, str], tuple[weakref.ref[Any], int]] = {}
         self._labels = LabelReader(None)
-        self._last_keyed: tuple[int | None, str] | None = None
+        self._last_keyed: tuple[int, str] | None = None
         self._poisoner: Poisoner | None = None
         self.launches = LaunchHooks(self)
         self._graphs = GraphClass(self)
@@ -268,6 +268,7 @@ class CudaInspector:
             "dangling": resolution.dangling,
             "spent": pending.spent,
         }
+        pending.label = Label()  # holds the capturing object no longer than needed
         with recorder.lock:
             identifier = recorder.end_capture(pending.capture, **more)
             if self._watch is not None:
@@ -278,15 +279,19 @@ class CudaInspector:
         return identifier
 
     def _note_key(self, label: Label, graph: int) -> None:
-        """The same object captures the same label again, and other captures lay between: the old graph is outdated."""
+        """The same object captures the same key again, and other captures lay between: the old graph is outdated."""
         if label.label is None or label.owner is None:
             self._last_keyed = None
             return
-        key = (label.owner, label.label)
+        try:
+            owner = weakref.ref(label.owner)
+        except TypeError:
+            return
+        key = (id(label.owner), f"{label.path} {label.label} {label.key}")
         old = self._keys.get(key)
-        if old is not None and self._last_keyed != key:
-            self.recorder.graph_event(old, "recaptured", by=graph)
-        self._keys[key] = graph
+        if old is not None and old[0]() is label.owner and self._last_keyed != key:
+            self.recorder.graph_event(old[1], "recaptured", by=graph)
+        self._keys[key] = (owner, graph)
         self._last_keyed = key
 
     def failed(self, graph: Any, reason: str) -> None:

@@ -64,6 +64,7 @@ class Certifier:
         self._digest(self._trace.fetch(switch_off=True))
         self.active = True
         self._moved = now
+        self._recorder.timeline.recent.clear()
         self._pace.reset()
         detail = (
             f"certificates: the program allocates too fast to follow; {len(blocks)} blocks are certified by snapshots"
@@ -104,9 +105,12 @@ class Certifier:
         recorder = self._recorder
         recorder.order_replays(recorder.replays_logged)
         lost = uncertified(recorder.blocks.live(), memory)
-        if lost:
-            detail = "freed between two certificates: the replays since the last one cannot be ordered against it"
-            recorder.recorder_event("tie", detail=detail, blocks=[block.id for block in lost])
-            for block in lost:
-                recorder.freed(block.allocation.device, block.address)
+        recent = set(recorder.timeline.recent)
+        recorder.timeline.recent.clear()
+        for block in lost:
+            graphs = sorted(recent & block.users)
+            if graphs:
+                detail = "freed between two certificates: replays since the last one cannot be ordered against it"
+                recorder.recorder_event("tie", detail=detail, blocks=[block.id], graphs=graphs)
+            recorder.freed(block.allocation.device, block.address)
         return lost

@@ -169,10 +169,17 @@ class AllocatorWatch:
             pending.sort(key=lambda item: item[:3])
         for after, device, _, entry, before, t in pending:
             recorder.order_replays(after)
-            if self._tell(device, entry, t, memory) and before > after:
-                detail = f"{before - after} replays are too close to an allocator event to order"
-                recorder.recorder_event("tie", detail=detail)
+            ended = self._tell(device, entry, t, memory)
+            if ended is not None and before > after:
+                self._tie_open(ended, before - after)
         return memory
+
+    def _tie_open(self, block: Block, replays: int) -> None:
+        """A block ended too close to some replays to order them: a hazard for those graphs among them that reference it."""
+        graphs = self._recorder.timeline.next_graphs(replays) & block.users
+        if graphs:
+            detail = f"{replays} replays are too close to the free to order"
+            self._recorder.recorder_event("tie", detail=detail, blocks=[block.id], graphs=sorted(graphs))
 
     def _find_pools(self, batch: list[list[Entry]], memory: MemoryMap) -> None:
         """The pool that torch made for a capture: new since its begin, and memory was handed out from it."""
@@ -202,8 +209,8 @@ class AllocatorWatch:
             elif action in ("segment_free", "segment_unmap"):
                 yield entry
 
-    def _tell(self, device: int, entry: Entry, t: int, memory: MemoryMap | None) -> bool:
-        """Note one event; returns whether it concerned a registered block."""
+    def _tell(self, device: int, entry: Entry, t: int, memory: MemoryMap | None) -> Block | None:
+        """Note one event; returns the referenced block that it ended, if it did."""
         action, address, size = entry["action"], int(entry["addr"]), int(entry["size"])
         recorder = self._recorder
         windows = [w for w in self._windows.values() if w.device == device]
@@ -215,7 +222,6 @@ class AllocatorWatch:
                 window.at[address] = handed
             if recorder.blocks.touches(device, address, size):
                 recorder.allocated(device, address, max(size, 1), stack=self._stack(entry), t=t, during=during)
-                return True
         elif action == "free_requested":
             for window in windows:
                 freed = entry.get("frames") or []
@@ -229,11 +235,10 @@ class AllocatorWatch:
                 for window in windows:
                     window.left.append(Left(address, left_size, graph, stack, entry.get("frames") or []))
             if recorder.blocks.is_live(device, address):
-                recorder.freed(device, address, stack=self._stack(entry), t=t)
-                return True
+                return recorder.freed(device, address, stack=self._stack(entry), t=t)
         else:
             recorder.segment_gone(device, address, size)
-        return False
+        return None
 
     @staticmethod
     def _owner(windows: list[Window], address: int, memory: MemoryMap | None) -> int | None:
@@ -278,7 +283,10 @@ class AllocatorWatch:
                     # The address was another capture's until this one freed and reused it: a node may mean either.
                     where = (list(segment.pool), (segment.address, segment.size), segment.device)
                     former = self._inherited(left, where, dead, out)
+                    former.users.add(graph)
                     out.refs.append([word.node, word.name, word.parameter, word.offset, word.via, "pool", former.id])
+            if block is not None:
+                block.users.add(graph)
             out.refs.append(
                 [word.node, word.name, word.parameter, word.offset, word.via, kind, None if block is None else block.id]
             )

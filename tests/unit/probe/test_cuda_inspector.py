@@ -28,7 +28,10 @@ class Bench:
         self, folder: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any] | None = None, **torch: Any
     ) -> None:
         self.torch = FakeTorch(**torch)
-        config = ProbeConfig(folder=folder, receipts=folder / "receipts", run="r", launch="program", **(settings or {}))
+        settings = dict(settings or {})
+        if "map" in settings:
+            (folder / "map.json").write_text(json.dumps(settings.pop("map")))
+        config = ProbeConfig(folder=folder, receipts=folder / "receipts", run="r", launch="program", **settings)
         self.recorder = Recorder(config)
         monkeypatch.setattr(cuda_nodes, "plain_arguments", self.torch.driver.arguments)
         self.inspector = CudaInspector(self.recorder, self.torch, self.torch.driver)  # type: ignore[arg-type]
@@ -402,3 +405,57 @@ def test_a_launch_that_counts_inspects_nothing(bench: Run) -> None:
     capture = b.records("capture")[0]
     assert not capture["complete"] and capture["refs"] == []
     assert b.timeline() == ["replay 0"]
+
+
+class Runner:
+    """Captures under a key that the map knows how to read."""
+
+    def capture(self, b: Bench, bs: int) -> Any:
+        return b.torch.capture(lambda: [kernel()])
+
+
+MAP = {
+    "sites": [
+        {
+            "id": "s",
+            "file": "tests/unit/probe/test_cuda_inspector.py",
+            "line": 1,
+            "qualname": "tests:Runner.capture",
+            "role": "capture",
+        }
+    ],
+    "paths": [{"id": "p", "sites": ["s"], "name": "target:decode", "label": {"expression": "bs"}}],
+}
+
+
+def test_captures_carry_the_labels_of_the_map(bench: Run) -> None:
+    b = bench(settings={"map": MAP})
+    runner = Runner()
+    kept = [runner.capture(b, size) for size in (8, 4)]
+    captures = b.records("capture")
+    assert [c["label"] for c in captures] == ["target:decode@8", "target:decode@4"]
+    assert [(c["key"], c["path"], c["site"]["id"]) for c in captures] == [(8, "p", "s"), (4, "p", "s")]
+    assert len(kept) == 2
+
+
+def test_a_key_captured_again_outdates_its_graph_and_segments_or_siblings_do_not(bench: Run) -> None:
+    b = bench(settings={"map": MAP})
+    runner, sibling = Runner(), Runner()
+    kept = [runner.capture(b, 4), runner.capture(b, 4)]  # two segments
+    kept += [sibling.capture(b, 4), runner.capture(b, 8)]
+    kept.append(runner.capture(b, 4))
+    recaptured = [r for r in b.records("graph") if r["e"] == "recaptured"]
+    assert [(r["graph"], r["by"]) for r in recaptured] == [(1, 4)]
+
+
+def test_a_tie_concerns_only_graphs_that_reference_the_block(bench: Run) -> None:
+    b = bench(markers=False)
+    x, z = b.memory.malloc(512), b.memory.malloc(512)
+    reader = b.torch.capture(lambda: [kernel(x)])
+    other = b.torch.capture(lambda: [kernel(z)])
+    time.sleep(0.002)
+    b.memory.free(x)
+    other.replay()
+    b.recorder.drain()
+    assert reader.ran == 0
+    assert "tie" not in [r["e"] for r in b.records("recorder")]

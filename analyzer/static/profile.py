@@ -119,8 +119,12 @@ ENCODER_FIELD = "encoder_only"
 
 #: Functions of these modules that read the machine or the finished configuration: the resolved configuration answers for
 #: them when they are called without arguments.
-ANSWERED_MODULES = r"^sglang\.srt\.(utils(\.common|\.device\w*)?|runtime_context|server_args|platforms(\.\w+)?)$"
-ANSWERED_FUNCTIONS = r"^(is|has|supports?|cpu_has|xpu_has|get)_\w+$"
+ANSWERED_MODULES = (
+    r"^sglang\.srt\.(utils(\.common|\.device\w*)?|runtime_context|server_args|environ|platforms(\.\w+)?)$"
+)
+ANSWERED_FUNCTIONS = r"^(\w+\.)?(is|has|supports?|cpu_has|xpu_has|get)(_\w+)?$"
+#: Modules whose top-level names the resolution settles: the declared environment variables, the platform singleton.
+SETTLED_NAMES = {"sglang.srt.environ": "envs", "sglang.srt.platforms": "current_platform"}
 #: Accesses of these libraries are followed through calls, because graphs, pools and their contexts come from them.
 FOLLOWED_LIBRARIES = (
     "torch.cuda",
@@ -135,4 +139,15 @@ FOLLOWED_LIBRARIES = (
     "cuda.bindings",
     "cuda.cudart",
     "emugraph",
+)
+#: Classes whose objects are configuration wherever they appear: the arguments, and what is derived from the model's files.
+CONFIGURATION_CLASSES = frozenset({ARGUMENT_CLASS, "sglang.srt.configs.model_config:ModelConfig"})
+#: Attributes of these that differ between the target's and the draft's object.
+PER_WORKER_ATTRIBUTES = frozenset({"is_draft_model"})
+#: Read-only views over the arguments: an attribute of a view is the argument of that name.
+CONFIGURATION_VIEWS = frozenset(
+    {
+        "sglang.srt.arg_groups.model_override_base:ResolvingConfig",
+        "sglang.srt.arg_groups.model_override_base:ResolvedView",
+    }
 )

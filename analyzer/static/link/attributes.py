@@ -17,6 +17,7 @@ from sgl_graph.analyzer.static.link.values import (
     Container,
     EnumMember,
     External,
+    Foreign,
     FunctionValue,
     Generated,
     ImportReference,
@@ -74,6 +75,10 @@ class Attributes:
             return self.of_module(value.name, name)
         if isinstance(value, Configured):
             return self._configured(value, name)
+        if isinstance(value, Foreign):
+            settled = self._world.oracle.attribute(self._in, value, name)
+            written = self._world.heap.read(self._world.heap.cell(("configured", value.handle, name)))
+            return written | (ANYTHING if settled is None else settled)
         if isinstance(value, ClassValue):
             return self.of_class(value, name)
         if isinstance(value, EnumMember):
@@ -412,7 +417,7 @@ class Attributes:
                     heap.write(heap.cell(("attribute", target.cls, name)), values)
             elif isinstance(target, ClassValue):
                 heap.write(self._world.class_cell(target, name), values)
-            elif isinstance(target, Configured):
+            elif isinstance(target, (Configured, Foreign)):
                 heap.write(heap.cell(("configured", target.handle, name)), values)
             elif isinstance(target, ModuleValue):
                 heap.write(self._in.global_cell(target.name, name), values)
@@ -438,6 +443,9 @@ class Attributes:
                     )
                     self._in.calls.call_simple(functions, [values])
                     return
+        writer = heap.current
+        if writer is not None and world.oracle.settles(cls.qualname, name, writer):
+            return
         heap.write(heap.cell(("attribute", cls, name)), values)
 
 

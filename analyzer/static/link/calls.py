@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from sgl_graph.analyzer.static.link.interpreter import Interpreter
 
 _POLY_LINES = 30
+_CONTEXTUAL = (Constant, EnumMember)
+#: Constant arguments beyond this many combinations share one context.
+_MOST_CONTEXTS = 8
 _ENTERING = ("enter_context", "enter_async_context")
 
 
@@ -76,6 +79,7 @@ class Calls:
     def __init__(self, interpreter: Interpreter) -> None:
         self._in = interpreter
         self._world = interpreter.world
+        self._contexts: dict[FunctionValue, set[Hashable]] = {}
         self._factories: dict[tuple[str, int], bool] = {}
         self._generated: dict[tuple[Activation, bool], Generated] = {}
         #: Partials and callable objects between the call being made and the function that it will reach.
@@ -220,10 +224,14 @@ class Calls:
     def _function(
         self, function: FunctionValue, receiver: Value | None, arguments: Arguments, record: CallRecord, site: Hashable
     ) -> Values:
-        settled = self._world.oracle.call(self._in, function.qualname, arguments.positional)
-        if settled is not None and not arguments.keywords:
-            record.add_target(function.qualname)
-            return settled
+        if (receiver is None or isinstance(receiver, Configured)) and not arguments.keywords:
+            given = arguments.positional
+            if receiver is not None:
+                given = [frozenset((receiver,)), *given]
+            settled = self._world.oracle.call(self._in, function.qualname, given)
+            if settled is not None:
+                record.targets.setdefault(function.qualname, record.known)
+                return settled
         activation = self._activate(function, receiver, arguments, record, site)
         if function.facts.flags & GENERATOR:
             return frozenset((self._generator(activation, False),))
@@ -250,6 +258,8 @@ class Calls:
         context: Hashable = None
         if self.is_factory(function):
             context = site
+        elif not arguments.star and not arguments.double:
+            context = self._constants(function, arguments)
         if isinstance(receiver, Instance) and receiver.fuzzy:
             receiver = Instance.of(receiver.cls)
         self_like = receiver
@@ -270,6 +280,33 @@ class Calls:
         held, self._unwrapping = self._unwrapping, frozenset()
         self._in.demand(activation)
         self._unwrapping = held
+
+    def _constants(self, function: FunctionValue, arguments: Arguments) -> Hashable:
+        """Arguments as a context, when each is one constant: what a function does often hangs on a name or a flag."""
+        found: list[Hashable] = []
+        for values in arguments.positional:
+            if len(values) != 1:
+                return None
+            (value,) = values
+            if not isinstance(value, _CONTEXTUAL):
+                return None
+            found.append(value)
+        for name, values in arguments.keywords.items():
+            if len(values) != 1:
+                return None
+            (value,) = values
+            if not isinstance(value, _CONTEXTUAL):
+                return None
+            found.append((name, value))
+        if not found:
+            return None
+        seen = self._contexts.setdefault(function, set())
+        context = tuple(found)
+        if context not in seen:
+            if len(seen) >= _MOST_CONTEXTS:
+                return None
+            seen.add(context)
+        return context
 
     def _bind(
         self, activation: Activation, receiver: Value | None, positional: list[Values], arguments: Arguments

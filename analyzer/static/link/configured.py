@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sgl_graph.analyzer.static.config import protocol as p
@@ -14,7 +14,7 @@ from sgl_graph.analyzer.static.link.values import (
     Constant,
     Container,
     EnumMember,
-    External,
+    Foreign,
     FunctionValue,
     Instance,
     Unknown,
@@ -24,8 +24,11 @@ from sgl_graph.analyzer.static.link.values import (
 )
 
 if TYPE_CHECKING:
+    from sgl_graph.analyzer.static.link.heap import Activation
     from sgl_graph.analyzer.static.link.interpreter import Interpreter
 
+#: What the evaluator names when it could not work a question out: no answer, so the source is interpreted.
+_NO_ANSWER = {"evaluation"}
 _SCALARS = (str, int, float, bool, type(None))
 
 
@@ -34,35 +37,53 @@ class ConfigurationOracle:
 
     Args:
         configuration: the resolved launch.
-        predicates: qualified names of functions whose result the resolution settles (platform checks, accessors of
-            configuration objects); a call of any other function is interpreted from its source.
-        classes: qualified names of the classes whose objects are configuration.
-        modules: dotted names of modules whose top-level names the resolution settles.
+        asks: whether the resolution, not the source, says what a function returns (platform checks, accessors of
+            configuration objects); a call of any other function is interpreted.
+        classes: qualified names of the classes whose objects are configuration wherever they appear.
+        settled_names: module to the name of its top level that the resolution settles.
+        resolving: prefixes of modules whose code is the resolution itself: what it stores is in the answers.
+        apart: attributes that differ between objects of one configuration class, so that no answer is given.
+        views: classes whose attributes are those of a configuration class, by qualified name.
     """
 
     def __init__(
         self,
         configuration: p.Configuration,
         *,
-        predicates: frozenset[str],
+        asks: Callable[[str], bool],
         classes: frozenset[str],
-        modules: frozenset[str] = frozenset(),
+        settled_names: Mapping[str, str] | None = None,
+        resolving: tuple[str, ...] = (),
+        apart: frozenset[str] = frozenset(),
+        views: Mapping[str, str] | None = None,
     ) -> None:
         self._configuration = configuration
-        self._predicates = predicates
+        self._asks = asks
         self._classes = classes
-        self._modules = modules
+        self._settled_names = dict(settled_names or {})
+        self._resolving = resolving
+        self._apart = apart
+        self._views = dict(views or {})
         self._known: dict[Hashable, Values | None] = {}
 
     def field(self, interpreter: Interpreter, owner: str, name: str) -> Values | None:
-        if owner not in self._classes:
+        owner = self._views.get(owner, owner)
+        if owner not in self._classes or name in self._apart:
             return None
         key = ("field", owner, name)
         if key not in self._known:
             self._known[key] = self._translate(interpreter, self._configuration.field(owner, name), (owner, name))
         return self._known[key]
 
-    def attribute(self, interpreter: Interpreter, configured: Configured, name: str) -> Values | None:
+    def settles(self, owner: str, name: str, writer: Activation) -> bool:
+        if owner not in self._classes or self._configuration.field(owner, name) is None:
+            return False
+        inside = writer.owner
+        if inside is not None and any(isinstance(b, ClassValue) and b.qualname in self._classes for b in inside.mro):
+            return True
+        return writer.module.name.startswith(self._resolving)
+
+    def attribute(self, interpreter: Interpreter, configured: Configured | Foreign, name: str) -> Values | None:
         key = ("attribute", configured, name)
         if key not in self._known:
             handle = configured.handle
@@ -71,8 +92,13 @@ class ConfigurationOracle:
             self._known[key] = self._translate(interpreter, found, (configured, name))
         return self._known[key]
 
+    def is_instance(self, value: Configured | Foreign, cls: ClassValue) -> bool | None:
+        handle = value.handle
+        assert isinstance(handle, p.InstanceOf)
+        return self._configuration.is_instance(handle, cls.qualname)
+
     def module_attribute(self, interpreter: Interpreter, module: str, name: str) -> Values | None:
-        if module not in self._modules:
+        if self._settled_names.get(module) != name:
             return None
         key = ("module", module, name)
         if key not in self._known:
@@ -87,7 +113,7 @@ class ConfigurationOracle:
         return self._known[key]
 
     def call(self, interpreter: Interpreter, function: str, arguments: Sequence[Values]) -> Values | None:
-        if function not in self._predicates:
+        if not self._asks(function):
             return None
         constants: list[p.Constant] = []
         for values in arguments:
@@ -104,7 +130,7 @@ class ConfigurationOracle:
     # -- translation
 
     def _translate(self, interpreter: Interpreter, values: p.Values | None, key: Hashable) -> Values | None:
-        if values is None:
+        if values is None or not (values.constants or set(values.depends) - _NO_ANSWER):
             return None
         origin = values.depends if values.automatic or not values.complete else ()
         found: set[Value] = set()
@@ -137,7 +163,7 @@ class ConfigurationOracle:
     def _instance(self, interpreter: Interpreter, handle: p.InstanceOf) -> Value:
         cls = definition(interpreter, handle.qualname)
         if not isinstance(cls, ClassValue):
-            return External.of(f"{handle.qualname}()") if ":" not in handle.qualname else Unknown.of(())
+            return Foreign.of(handle, handle.qualname)
         if "enum" in cls.marks:
             name = self._configuration.attribute(handle, "name")
             if name is not None and name.known and isinstance(name.constant, str):
@@ -171,7 +197,7 @@ def _single(values: Values) -> object:
     (value,) = values
     if isinstance(value, Constant):
         return value.value
-    if isinstance(value, Configured):
+    if isinstance(value, (Configured, Foreign)):
         return value.handle
     if isinstance(value, ClassValue):
         return p.ClassOf(value.qualname)

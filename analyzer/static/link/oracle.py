@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from sgl_graph.analyzer.static.link.values import Configured, Values
+from sgl_graph.analyzer.static.link.values import ClassValue, Configured, Foreign, Values
 
 if TYPE_CHECKING:
+    from sgl_graph.analyzer.static.link.heap import Activation
     from sgl_graph.analyzer.static.link.interpreter import Interpreter
 
 
@@ -17,7 +18,13 @@ class Oracle(Protocol):
     def field(self, interpreter: Interpreter, owner: str, name: str) -> Values | None:
         """Attribute `name` of the configuration objects of class `owner` (qualified name)."""
 
-    def attribute(self, interpreter: Interpreter, configured: Configured, name: str) -> Values | None:
+    def settles(self, owner: str, name: str, writer: Activation) -> bool:
+        """Whether a store into `owner.name` by this code is part of the resolution, and so already in the answer."""
+
+    def is_instance(self, value: Configured | Foreign, cls: ClassValue) -> bool | None:
+        """Whether a configuration object is an instance of a class of the checkout."""
+
+    def attribute(self, interpreter: Interpreter, configured: Configured | Foreign, name: str) -> Values | None:
         """Attribute `name` of one configuration object."""
 
     def call(self, interpreter: Interpreter, function: str, arguments: Sequence[Values]) -> Values | None:
@@ -36,7 +43,13 @@ class NoOracle:
     def field(self, interpreter: Interpreter, owner: str, name: str) -> Values | None:
         return None
 
-    def attribute(self, interpreter: Interpreter, configured: Configured, name: str) -> Values | None:
+    def settles(self, owner: str, name: str, writer: Activation) -> bool:
+        return False
+
+    def is_instance(self, value: Configured | Foreign, cls: ClassValue) -> bool | None:
+        return None
+
+    def attribute(self, interpreter: Interpreter, configured: Configured | Foreign, name: str) -> Values | None:
         return None
 
     def call(self, interpreter: Interpreter, function: str, arguments: Sequence[Values]) -> Values | None:

@@ -18,6 +18,7 @@ from sgl_graph.analyzer.static.link.values import (
     Constant,
     Container,
     EnumMember,
+    External,
     FunctionValue,
     Instance,
     ModuleValue,
@@ -174,9 +175,39 @@ def _compare_one(op: str, a: Value, b: Value) -> bool | None:
     if isinstance(a, _IDENTITIES) and isinstance(b, _IDENTITIES):
         return (a is b) == positive
     for one, other in ((a, b), (b, a)):
-        # None is no object; a plain object of the checkout equals no scalar unless its class defines equality.
-        if isinstance(one, Constant) and one.value is None:
-            if isinstance(other, (*_IDENTITIES, Instance, Container, Bound)):
+        if not isinstance(one, Constant):
+            continue
+        if one.value is None:  # None is no object
+            return not positive if isinstance(other, (*_IDENTITIES, Instance, Container, Bound)) else None
+        if isinstance(other, EnumMember):
+            if op in ("is", "is not") or not is_mixed(other.cls):
                 return not positive
-            return None
+            payload = payload_of(other)
+            return None if payload is None else (payload == one.value) == positive
+    return None
+
+
+_MIXINS = ("enum.IntEnum", "enum.StrEnum", "enum.IntFlag", "str", "int")
+
+
+def is_mixed(cls: ClassValue) -> bool:
+    """Whether members of an enumeration are also strings or integers."""
+    return any(isinstance(base, External) and base.path in _MIXINS for base in cls.mro)
+
+
+def payload_of(member: EnumMember) -> str | int | float | bool | None:
+    """The value of an enumeration's member, where its class body gives a literal or `auto()`."""
+    position = 0
+    for statement in member.cls.facts.body:
+        if statement[0] != "=" or statement[2][0][0] != "n":
+            continue
+        position += 1
+        if statement[2][0][1] != member.name:
+            continue
+        value = statement[3]
+        if value[0] == "v":
+            return value[1]  # type: ignore[no-any-return]
+        if value[0] == "c" and value[1][-1 if value[1][0] == "n" else 2] == "auto":
+            text = any(isinstance(b, External) and b.path == "enum.StrEnum" for b in member.cls.mro)
+            return member.name.lower() if text else position
     return None

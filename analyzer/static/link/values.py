@@ -385,7 +385,20 @@ def depends_of(values: Iterable[Value]) -> tuple[str, ...]:
 
 def reset() -> None:
     """Forget interned values that hold on to a project; called before each link so that runs do not share state."""
-    for kind in (Constant, External, Instance, EnumMember, Bound, Wrapped, Method, Super, Typed, Scanned, Configured):
+    for kind in (
+        Constant,
+        External,
+        Instance,
+        EnumMember,
+        Bound,
+        Wrapped,
+        Method,
+        Super,
+        Typed,
+        Scanned,
+        Configured,
+        Foreign,
+    ):
         kind._known.clear()
     for constant in (NONE, TRUE, FALSE):
         Constant._known[(type(constant.value), constant.value, ())] = constant
@@ -443,3 +456,24 @@ class Configured(Value):
 
     def __repr__(self) -> str:
         return f"<configured {self.cls.facts.name}>"
+
+
+class Foreign(Value):
+    """An object of the resolved configuration whose class lies outside the checkout (a model's configuration file)."""
+
+    __slots__ = ("handle", "path")
+    _known: ClassVar[dict[object, Foreign]] = {}
+
+    def __init__(self, handle: object, path: str) -> None:
+        self.handle = handle
+        self.path = path
+
+    @classmethod
+    def of(cls, handle: object, path: str) -> Foreign:
+        known = cls._known.get(handle)
+        if known is None:
+            known = cls._known[handle] = cls(handle, path)
+        return known
+
+    def __repr__(self) -> str:
+        return f"<configured {self.path}>"

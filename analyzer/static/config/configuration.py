@@ -144,6 +144,16 @@ class ResolvedConfiguration:
             self._answers[key] = None if value is ABSENT else self._marked("", name, self.view.values(value))
         return self._answers[key]
 
+    def is_instance(self, instance: InstanceOf, class_qualname: str) -> bool | None:
+        """Whether one object is an instance of a class of the checkout."""
+        from sgl_graph.analyzer.static.config.resolve import lookup
+
+        cls = lookup(self.evaluator, class_qualname)
+        if cls is ABSENT:
+            return None
+        verdict = self.ask(lambda: self.evaluator.is_instance(self.view.back(instance), cls))
+        return verdict if isinstance(verdict, bool) else None
+
     def environment(self, name: str) -> Values:
         """The value of an environment variable after resolution (None when unset)."""
         table = self.evaluator.facts.environment

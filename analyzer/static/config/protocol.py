@@ -183,6 +183,9 @@ class Configuration(Protocol):
     def attribute(self, instance: InstanceOf, name: str) -> Values | None:
         """What an attribute of one object holds; `__getattr__` and properties of its class are evaluated."""
 
+    def is_instance(self, instance: InstanceOf, class_qualname: str) -> bool | None:
+        """Whether one object is an instance of a class of the checkout; None where that is not settled."""
+
     def environment(self, name: str) -> Values:
         """The value of an environment variable (a string, or None when unset)."""
 

@@ -150,7 +150,21 @@ class CudaInspector:
             self._watch.drain()
         recorder.order_replays(before)
         while self._ended and self._ended[0][1] <= before:
-            recorder.graph_event(self._ended.popleft()[0], "destroyed")
+            graph = self._ended.popleft()[0]
+            self.forget_raw(graph)
+            recorder.graph_event(graph, "destroyed")
+
+    def forget_raw(self, graph: int) -> None:
+        """The raw graph is gone; its handle may name another one from now on."""
+        for handle in [h for h, g in self.raw.items() if g == graph]:
+            del self.raw[handle]
+
+    def raw_graph(self, handle: int) -> int | None:
+        """The captured graph of a raw handle, unless its owner is gone."""
+        known = self.raw.get(handle)
+        if known is not None and any(graph == known for graph, _ in tuple(self._ended)):
+            return None
+        return known
 
     def _note_end(self, graph: int) -> None:
         """A graph object is gone; called by the garbage collector at any moment, so it only takes a note."""

@@ -155,6 +155,7 @@ class GraphClass:
             identifier = self.identifier(graph)
             if identifier is not None:
                 safely("reset", inspector.recorder.graph_event, identifier, "reset")
+                safely("reset", inspector.forget_raw, identifier)
             return original(graph, *args, **kwargs)
 
         return reset

@@ -74,7 +74,7 @@ class LaunchHooks:
             self._inspector.recorder.problem(where, error)
 
     def _graph_of(self, handle: int) -> int:
-        known = self._inspector.raw.get(handle)
+        known = self._inspector.raw_graph(handle)
         if known is None:
             known = self._inspector.raw[handle] = self._inspector.inspect_now(handle)
         return known

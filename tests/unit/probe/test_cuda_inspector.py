@@ -459,3 +459,18 @@ def test_a_tie_concerns_only_graphs_that_reference_the_block(bench: Run) -> None
     b.recorder.drain()
     assert reader.ran == 0
     assert "tie" not in [r["e"] for r in b.records("recorder")]
+
+
+def test_a_raw_handle_that_is_handed_out_again_is_another_graph(bench: Run) -> None:
+    b = bench()
+    x = b.memory.malloc(512)
+    graph = b.torch.capture(lambda: [kernel()], b.torch.cuda.CUDAGraph(True))
+    handle = graph.raw_cuda_graph()
+    module = SimpleNamespace(cudaGraphInstantiate=lambda g, f: (0, 801), cudaGraphLaunch=lambda e, s: (0,))
+    b.inspector.launches.patch(module)  # type: ignore[arg-type]
+    del graph
+    b.torch.driver.graphs[handle] = [kernel(x)]
+    module.cudaGraphInstantiate(handle, 0)
+    module.cudaGraphLaunch(801, 0)
+    assert [w for w in b.timeline() if w.startswith("replay")] == ["replay 1"]
+    assert len(b.records("capture")) == 2

@@ -19,17 +19,24 @@ def register(app: typer.Typer) -> None:
 
 def doctor(
     python: Annotated[str, typer.Option("--python", help="The interpreter that serves.")] = sys.executable,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Only what fails.")] = False,
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="More progress.")] = False,
 ) -> None:
     """Check whether a run could enter and inspect the workers of this environment. Exit 4 when it could not."""
+    console.configure(quiet=quiet, verbose=verbose)
     from sgl_graph.runtime.doctor import examine, worst
 
+    console.detail(f"asking {python}")
     checks = examine(python)
     width = max(len(check.name) for check in checks)
     lines = []
     for check in checks:
+        if quiet and check.status == "ok":
+            continue
         lines.append(f"{_MARKS[check.status]}{check.name:<{width}}  {check.text}")
         if check.remedy:
             lines.append(f"{'':8}{'':<{width}}  -> {check.remedy}")
-    console.report("\n".join(lines))
+    if lines:
+        console.report("\n".join(lines))
     if worst(checks) == "failure":
         raise typer.Exit(_HOST)

@@ -27,9 +27,10 @@ def export(
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No summary.")] = False,
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="More on stderr.")] = False,
 ) -> None:
     """Check the request and write."""
-    console.configure(quiet=quiet)
+    console.configure(quiet=quiet, verbose=verbose)
     from sgl_graph.analyzer.errors import ConfigError, OutputExists
     from sgl_graph.runtime.exporting import export as write
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from sgl_graph.analyzer.reconcile.lifetime import lifetime_verdict
 from sgl_graph.analyzer.records.receipts import read_receipts
-from sgl_graph.cli.program import screen
+from sgl_graph.analyzer.records.verdicts import LifetimeResult
 from sgl_graph.runtime import program
 
 _TIMEOUT = 240
@@ -73,7 +73,7 @@ def judge(path: Path, keep: Path) -> Row:
     got = result.value.value
     notes: list[str] = []
     agreed = got != "PASS" if want == "!PASS" else got == want
-    text = screen(done, result, out)
+    text = described(result)
     marked = [i for i, line in enumerate(path.read_text().splitlines(), 1) if "# the freeing line" in line]
     if want == "FAIL" and marked and not any(f"{path.name}:{n}" in text for n in marked):
         notes.append(f"the freeing line {marked} is not named")
@@ -85,6 +85,18 @@ def judge(path: Path, keep: Path) -> Row:
     if [line for line in wanted if line not in lines] or plain.returncode != done.returncode:
         notes.append(f"the output differs: without the probe {wanted} ({plain.returncode}), with it {lines[-6:]}")
     return Row(path.stem, want, got, agreed and not notes, notes, text, seconds)
+
+
+def described(result: LifetimeResult) -> str:
+    """The verdict, its findings and what lies outside the guarantee, as text."""
+    lines = [f"lifetime: {result.value.value} - {result.reason}"]
+    for f in result.findings[:5]:
+        lines += [f"  {f.severity} {f.code}: {f.text}", f"    {f.kernel}, parameter {f.parameter}, block {f.block}"]
+        lines += [
+            f"    allocated {f.allocated_at}, freed {f.freed_at}, owner now {f.owner_now}, replay {f.replay_index}"
+        ]
+    lines += [f"  outside: {o.count} {o.kind} in {o.kernel}" for o in result.outside[:5]]
+    return "\n".join(lines)
 
 
 def main() -> int:

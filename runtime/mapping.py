@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import resource
 import sys
 import time
@@ -33,6 +34,8 @@ from sgl_graph.runtime.planning import inspector_of
 from sgl_graph.runtime.serving_parser import ask_parser
 
 _LARGEST_CONFIG = 16 << 20
+#: Parts of the package that no serving process of the language models runs.
+_NOT_SERVING = frozenset({"sglang/multimodal_gen", "sglang/test"})
 Step = Callable[[str], None]
 
 
@@ -65,7 +68,7 @@ def make_map(options: MapOptions, on_step: Step = lambda text: None) -> PathMap:
     model = _model(options, env)
     device, source = _device(options)
     store = FactStore(default_folder() if options.cache else None)
-    sources = CheckoutSources(location.base, store, jobs=max(1, options.jobs))
+    sources = CheckoutSources(location.base, store, jobs=max(1, options.jobs), excluded=_NOT_SERVING)
     try:
         on_step(f"reading {location.base / 'sglang'}")
         project = Project(sources)
@@ -117,10 +120,22 @@ def _link(project: Project, configuration: Configuration, entries: Sequence[str]
     from sgl_graph.analyzer.static.link.configured import ConfigurationOracle
     from sgl_graph.analyzer.static.link.driver import link
 
+    modules, functions = re.compile(profile.ANSWERED_MODULES), re.compile(profile.ANSWERED_FUNCTIONS)
+
+    def asks(name: str) -> bool:
+        module, _, function = name.partition(":")
+        return bool(functions.match(function) and modules.match(module))
+
     oracle = ConfigurationOracle(
-        configuration, asks=lambda name: False, classes=frozenset({profile.ARGUMENT_CLASS}), modules=frozenset()
+        configuration,
+        asks=asks,
+        classes=profile.CONFIGURATION_CLASSES,
+        settled_names=profile.SETTLED_NAMES,
+        resolving=profile.EAGER_PACKAGES,
+        apart=profile.PER_WORKER_ATTRIBUTES,
+        views={view: profile.ARGUMENT_CLASS for view in profile.CONFIGURATION_VIEWS},
     )
-    return link(project, entries, oracle=oracle)
+    return link(project, entries, oracle=oracle, kept_externals=profile.FOLLOWED_LIBRARIES)
 
 
 def _identity(location: Location, sources: CheckoutSources) -> CheckoutIdentity:

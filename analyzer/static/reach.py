@@ -12,6 +12,7 @@ from sgl_graph.analyzer.static import profile
 from sgl_graph.analyzer.static.linked import Call, Guard, Linked, Truth
 from sgl_graph.analyzer.static.rawsite import RawSite
 from sgl_graph.analyzer.static.scopes import Scope
+from sgl_graph.analyzer.static.text import render
 
 _LOOPS = re.compile(profile.EVENT_LOOPS)
 _ADMIN = re.compile(profile.ADMIN_HANDLERS)
@@ -55,7 +56,7 @@ class Reachability:
             return function
         call = self._call_of(site)
         if call is None:
-            return function
+            return self._left_out(site) if self._is_dead(site) else function
         gates = gates_of(call.guards)
         blocking = next((g for g in gates if g.value == "false"), None)
         if blocking is not None:
@@ -103,6 +104,22 @@ class Reachability:
     def calls_of(self, target: str) -> list[Call]:
         """Calls that may lead to a function, or construct a class."""
         return self._calls_of.get(target, [])
+
+    @staticmethod
+    def _is_dead(site: RawSite) -> bool:
+        """Whether the function runs without ever coming to the call: the linker records every call that it meets."""
+        return site.call is not None and site.scope.kind == "function"
+
+    @staticmethod
+    def _left_out(site: RawSite) -> Reached:
+        """The answer for a call that a settled condition around it keeps from being met."""
+        tests = site.call.tests if site.call is not None else ()
+        if not tests:
+            return Reached("no", None, "the function always leaves before it comes here")
+        test = tests[-1]
+        text = render(test.expression) if test.positive else f"not ({render(test.expression)})"
+        gate = Gate(text=text, file=site.scope.module.path, line=test.line, value="false")
+        return Reached("no", None, f"{text} does not hold", (gate,))
 
     def _call_of(self, site: RawSite) -> Call | None:
         candidates = self._calls_at.get((site.scope.name, site.line), [])

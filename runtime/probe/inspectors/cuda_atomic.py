@@ -39,7 +39,11 @@ def unsplit(calls: Sequence[Callable[[], Any]], torch: Any) -> list[Any]:
 
 @contextmanager
 def no_collection() -> Iterator[None]:
-    """Keep the garbage collector out: the thousands of short-lived records of a snapshot would make it walk the whole heap."""
+    """Keep the garbage collector out: the thousands of short-lived records of a snapshot would make it walk the whole heap.
+
+    Only around calls that nobody can enter, or on the capturing thread: a program that switches the collector meanwhile would
+    find its choice undone.
+    """
     collecting = gc.isenabled()
     gc.disable()
     try:

@@ -11,7 +11,6 @@ from .. import frames
 from ..blocks import Allocation, Block
 from ..recorder import Capture, Recorder
 from . import cuda_segments
-from .cuda_atomic import no_collection
 from .cuda_certifier import Certifier
 from .cuda_driver import Driver
 from .cuda_nodes import Word
@@ -124,10 +123,6 @@ class AllocatorWatch:
 
     def drain(self) -> None:
         """Fetch and digest the events since the last time (the recorder calls this under its lock)."""
-        with no_collection():
-            self._drain()
-
-    def _drain(self) -> None:
         if self._certifier.active:
             self._certifier.look()
         elif self.trace.recording:

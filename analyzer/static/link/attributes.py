@@ -207,10 +207,11 @@ class Attributes:
     def _configured(self, value: Configured, name: str) -> Values:
         world = self._world
         settled = world.oracle.attribute(self._in, value, name)
-        if settled is not None:
-            # Configuration that code changes while it serves may hold either.
-            return settled | world.heap.read(world.heap.cell(("configured", value.handle, name)))
-        return self.of_instance(Instance.of(value.cls), name, receiver=value)
+        if settled is None or any(isinstance(v, FunctionValue) and v.owner is not None for v in settled):
+            # A method is bound to the object that it was found on.
+            return self.of_instance(Instance.of(value.cls), name, receiver=value)
+        # Configuration that code changes while it serves may hold either.
+        return settled | world.heap.read(world.heap.cell(("configured", value.handle, name)))
 
     # -- classes and instances
 

@@ -1,6 +1,9 @@
 """Runs sgl-graph on a real SGLang, one configuration after the other, on a GPU host without network.
 
-usage: python3 tests/gpu/run_sglang.py CASE... --bundle DIR --out DIR [--map FILE] [--dry-run] [-- EXTRA RUN OPTIONS]
+usage: python3 tests/gpu/run_sglang.py CASE... --bundle DIR --out DIR [--map FILE] [--derived] [--dry-run] [-- EXTRA RUN OPTIONS]
+
+--map takes a map made elsewhere (a file, or a folder with CASE.json). --derived sends the map's own traffic instead of
+traffic.json beside this file. Gaps are accepted: the report lists them.
 
 DIR holds site.tar.xz (SGLang and what it needs) and tool.tar.xz (make_tool_bundle.sh). Per case: the archive as
 OUT/CASE.tar.xz, its report as OUT/CASE.report.md and the tool's stderr as OUT/CASE.log. Exit status: the worst of the cases.
@@ -122,6 +125,7 @@ def main() -> None:
     parser.add_argument("--bundle", type=Path, required=True)
     parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", "/tmp/sgl-graph-out")))
     parser.add_argument("--map", type=Path)
+    parser.add_argument("--derived", action="store_true")
     parser.add_argument("--dry-run", action="store_true")
     own, _, extra = sys.argv[1:], None, []
     if "--" in own:
@@ -131,9 +135,14 @@ def main() -> None:
     args.out.mkdir(parents=True, exist_ok=True)
     site, tool = unpack(args.bundle)
     models()
-    extra += ["--map", str(args.map)] if args.map else []
+    extra = ["--accept-gaps", *extra]
+    extra += [] if args.derived else ["--traffic", str(Path(__file__).with_name("traffic.json"))]
     extra += ["--dry-run"] if args.dry_run else []
-    sys.exit(max(run(case, args.out, site, tool, extra) for case in args.cases))
+    codes = []
+    for case in args.cases:
+        found = args.map / f"{case}.json" if args.map and args.map.is_dir() else args.map
+        codes.append(run(case, args.out, site, tool, [*extra, *(["--map", str(found)] if found else [])]))
+    sys.exit(max(codes))
 
 
 if __name__ == "__main__":

@@ -41,10 +41,11 @@ def test_tokens_under_the_fault(
         assert len(same) < len(given), f"{name} must give wrong tokens"
 
 
-def test_without_graphs_every_fault_is_harmless(
+def test_without_graphs_no_fault_changes_tokens(
     start: Callable[..., Any], answers: Callable[..., Any], right: dict[str, Any]
 ) -> None:
-    for name, fault in BY_NAME.items():
+    for name in (name for name, fault in BY_NAME.items() if fault["tokens"] == "wrong"):
+        fault = BY_NAME[name]
         args = [*STATED["launch"]["args"], *fault["args"], "--disable-cuda-graph"]
         backend = " ".join(fault["args"])
         if backend not in right:

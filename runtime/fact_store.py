@@ -68,6 +68,24 @@ class FactStore:
         with contextlib.suppress(sqlite3.Error), self._connection:
             self._connection.executemany("INSERT OR IGNORE INTO facts VALUES (?, ?)", items)
 
+    def load_map(self, key: str) -> bytes | None:
+        """A finished map, None when it is not stored."""
+        if self._connection is None:
+            return None
+        with contextlib.suppress(sqlite3.Error):
+            row = self._connection.execute("SELECT data FROM maps WHERE digest = ?", (key,)).fetchone()
+            return bytes(row[0]) if row is not None else None
+        return None
+
+    def save_map(self, key: str, data: bytes, keep: int = 40) -> None:
+        """Store a finished map; only the latest few are kept."""
+        if self._connection is None:
+            return
+        with contextlib.suppress(sqlite3.Error), self._connection:
+            latest = self._connection.execute("SELECT COALESCE(MAX(used), 0) + 1 FROM maps").fetchone()[0]
+            self._connection.execute("INSERT OR REPLACE INTO maps VALUES (?, ?, ?)", (key, latest, data))
+            self._connection.execute("DELETE FROM maps WHERE used <= ?", (latest - keep,))
+
     def close(self) -> None:
         """Close the file."""
         if self._connection is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import os
@@ -28,7 +29,8 @@ from sgl_graph.analyzer.static.preflight import Request, build
 from sgl_graph.analyzer.static.project import Project, module_name
 from sgl_graph.runtime.checkout import CheckoutSources, Location, locate
 from sgl_graph.runtime.fact_store import FactStore, default_folder
-from sgl_graph.runtime.identity import checkout_identity
+from sgl_graph.runtime.identity import checkout_identity, tool_digest
+from sgl_graph.runtime.map_cache import Reads, key_of, load, save
 from sgl_graph.runtime.model import MODEL_FLAGS, local_model
 from sgl_graph.runtime.planning import inspector_of
 from sgl_graph.runtime.serving_parser import ask_parser
@@ -64,55 +66,93 @@ def make_map(options: MapOptions, on_step: Step = lambda text: None) -> PathMap:
     """
     started = time.perf_counter()
     location = locate(options.checkout)
-    env = {**options.env, **options.command.env}
-    model = _model(options, env)
-    device, source = _device(options)
     store = FactStore(default_folder() if options.cache else None)
     sources = CheckoutSources(location.base, store, jobs=max(1, options.jobs), excluded=_NOT_SERVING)
     try:
-        on_step(f"reading {location.base / 'sglang'}")
-        project = Project(sources)
-        request = Request(
-            identity=_identity(location, sources),
-            command=tuple(options.command.argv()),
-            env=env,
-            device=_facts(device, source, options.command),
-            model_known=model is not None,
-            budget=options.budget,
-        )
+        made = _stored_or_made(options, location, store, sources, on_step)
+    finally:
+        sources.close()
+        store.close()
+    stats = made.stats.model_copy(
+        update={
+            "modules_parsed": sources.reading.parsed,
+            "modules_cached": sources.reading.cached,
+            "seconds": round(time.perf_counter() - started, 2),
+            "peak_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
+        }
+    )
+    return made.model_copy(update={"stats": stats})
+
+
+def _stored_or_made(
+    options: MapOptions, location: Location, store: FactStore, sources: CheckoutSources, on_step: Step
+) -> PathMap:
+    env = {**options.env, **options.command.env}
+    reads = Reads(
+        model=lambda path: _config_on_disk(path, env),
+        kind=_path_kind,
+        yaml=_yaml,
+    )
+    model = _model(options, env)
+    device, source = _device(options)
+    on_step(f"reading {location.base / 'sglang'}")
+    request = Request(
+        identity=_identity(location, sources),
+        command=tuple(options.command.argv()),
+        env=env,
+        device=_facts(device, source, options.command),
+        model_known=model is not None,
+        budget=options.budget,
+    )
+    key = key_of(tool_digest(), _plain(request), model, repr(device), list(options.assume))
+    stored = load(store, key, reads) if options.cache and not options.resolve else None
+    if stored is not None:
+        return PathMap.model_validate_json(stored)
+    launch = Launch(
+        arguments=options.command.arguments,
+        environment=env,
+        device=device,
+        model_config=model,
+        model_configs=reads.reader("model"),
+        path_kind=reads.reader("kind"),
+        read_yaml=reads.reader("yaml"),
+        assumptions=parse_assumptions(options.assume),
+    )
+    if options.resolve:
+        on_step("asking the serving environment's parser")
+        launch = replace(launch, assumptions=ask_parser(launch, options.command, location))
+    made = _make(Project(sources), request, launch, on_step)
+    if options.cache and not options.resolve:
+        save(store, key, reads, made.model_dump_json())
+    return made
+
+
+def _make(project: Project, request: Request, launch: Launch, on_step: Step) -> PathMap:
+    collecting = gc.isenabled()
+    gc.disable()  # millions of small lasting objects are made: collecting in between only costs time
+    try:
         on_step("resolving the configuration")
-        launch = Launch(
-            arguments=options.command.arguments,
-            environment=env,
-            device=device,
-            model_config=model,
-            model_configs=lambda path: _config_on_disk(path, env),
-            path_kind=_path_kind,
-            read_yaml=_yaml,
-            assumptions=parse_assumptions(options.assume),
-        )
-        if options.resolve:
-            on_step("asking the serving environment's parser")
-            launch = replace(launch, assumptions=ask_parser(launch, options.command, location))
         configuration = resolve(project, launch)
 
         def linker(entries: Sequence[str]) -> Linked:
             return _link(project, configuration, entries)
 
         made, _ = build(project, request, configuration, linker, on_step=on_step)
+        return made
     finally:
-        sources.close()
-        store.close()
-    reading = sources.reading
-    stats = made.stats.model_copy(
-        update={
-            "modules_parsed": reading.parsed,
-            "modules_cached": reading.cached,
-            "seconds": round(time.perf_counter() - started, 2),
-            "peak_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
-        }
-    )
-    return made.model_copy(update={"stats": stats})
+        if collecting:
+            gc.enable()
+
+
+def _plain(request: Request) -> dict[str, Any]:
+    return {
+        "identity": request.identity.model_dump(mode="json"),
+        "command": list(request.command),
+        "env": dict(request.env),
+        "device": request.device.model_dump(mode="json"),
+        "model_known": request.model_known,
+        "budget": request.budget,
+    }
 
 
 def _link(project: Project, configuration: Configuration, entries: Sequence[str]) -> Linked:

@@ -1,0 +1,160 @@
+"""Labels, traffic, gaps and differences from paths made by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sgl_graph.analyzer.mapdiff import difference
+from sgl_graph.analyzer.records.pathmap import (
+    CheckoutIdentity,
+    DeviceFacts,
+    Gap,
+    Injection,
+    Label,
+    PathEntry,
+    PathMap,
+    Reason,
+    Starts,
+    WorkerEntry,
+)
+from sgl_graph.analyzer.static.gaps import gaps_of
+from sgl_graph.analyzer.static.traffic import labels_of, traffic_for, uncovered
+
+
+def path(name: str = "target:decode", **changes: Any) -> PathEntry:
+    values: dict[str, Any] = {
+        "id": f"{name}:Runner:Table",
+        "family": name.partition(":")[2],
+        "worker": "scheduler",
+        "runner": "Runner",
+        "backend": "Table",
+        "name": name,
+        "sites": ("a",),
+        "label": Label(key="Key(size)", expression="key", buckets=(1, 2), enumerable=True),
+        "reachable": "yes",
+        "trigger": "startup",
+        "inspectability": "lifetime-inspectable",
+    }
+    return PathEntry(**{**values, **changes})
+
+
+def twins() -> Label:
+    return Label(key="Key(size, variant)", expression="key", variants=("lora", "nolora"), buckets=(1,))
+
+
+def test_labels_are_of_paths_that_certainly_run() -> None:
+    paths = [
+        path(label=twins()),
+        path("target:prefill-full", reachable="unresolved"),
+        path("target:vit", trigger="request"),
+        path("target:verify", trigger="admin"),
+    ]
+    assert labels_of(paths) == ("target:decode/lora", "target:decode/nolora", "target:vit")
+
+
+def test_traffic_is_the_least_that_covers_the_labels() -> None:
+    paths = [
+        path(label=twins()),
+        path("target:prefill-full", label=Label(key="Key", expression="key", buckets=(4, 8))),
+        path("target:vit", trigger="request"),
+    ]
+    labels = labels_of(paths)
+    items = traffic_for(paths, labels, None)
+    assert [(item.name, item.variant, item.labels) for item in items] == [
+        ("text", None, ("target:decode/nolora", "target:prefill-full")),
+        ("image", "image", ("target:vit",)),
+        ("lora", "lora", ("target:decode/lora",)),
+    ]
+    assert all(item.concurrency == 1 for item in items)
+    assert items[0].input_len == 8
+    assert uncovered(labels, items) == ()
+    assert uncovered(labels, traffic_for(paths, labels, 1)) == ("target:decode/lora", "target:vit")
+
+
+def gaps(**changes: Any) -> tuple[Gap, ...]:
+    values: dict[str, Any] = {
+        "starts": Starts(),
+        "device": DeviceFacts(name="NVIDIA H200", source="--device", kind="cuda"),
+        "model_known": True,
+        "workers": (),
+        "sites": (),
+        "paths": (path(),),
+        "unresolved": (),
+        "labels": ("target:decode",),
+        "traffic": traffic_for([path()], ["target:decode"], None),
+        "problems": {},
+    }
+    return gaps_of(**{**values, **changes})
+
+
+def test_a_plain_path_with_known_facts_has_no_gap() -> None:
+    assert gaps() == ()
+
+
+def test_material_gaps_come_first_and_name_their_code() -> None:
+    reason = Reason(text="memory of IPC", code="SGG020", file="sglang/srt/x.py", line=3)
+    found = gaps(
+        model_known=False,
+        device=DeviceFacts(name=None, source="unknown"),
+        workers=(
+            WorkerEntry(role="scheduler", count=1, source="", injection=Injection(reaches="unresolved", why="unclear")),
+        ),
+        paths=(path(inspectability="partial", reasons=(reason,)), path("target:vit", trigger="request")),
+        labels=("target:decode", "target:vit"),
+        problems={"sglang/srt/bad.py": "line 3: no"},
+    )
+    assert [(gap.severity, gap.code) for gap in found] == [
+        ("material", "SGG042"),
+        ("material", "SGG043"),
+        ("material", "SGG030"),
+        ("material", "SGG020"),
+        ("material", "SGG050"),
+        ("note", "SGG052"),
+        ("note", "SGG061"),
+    ]
+    assert "target:decode on Table is partial: memory of IPC" in found[3].text
+    assert "target:vit" in found[4].text
+
+
+def test_a_server_that_does_not_start_has_that_one_gap() -> None:
+    found = gaps(starts=Starts(value="no", why="removed", file="sglang/srt/x.py", line=7))
+    assert [(gap.severity, gap.code) for gap in found] == [("material", "SGG060")]
+    assert "removed (sglang/srt/x.py:7)" in found[0].text
+
+
+def whole(*paths: PathEntry, **changes: Any) -> PathMap:
+    values: dict[str, Any] = {
+        "checkout": CheckoutIdentity(root="/x", layout="folder", digest_="0"),
+        "command": ("sglang", "serve"),
+        "device": DeviceFacts(name=None, source="unknown"),
+        "paths": paths,
+        "labels": labels_of(paths),
+    }
+    return PathMap(**{**values, **changes})
+
+
+def test_a_difference_names_what_changed_and_how() -> None:
+    old = whole(path(), path("target:prefill-full"))
+    fewer = Label(key="Key(size)", expression="key", buckets=(1,), enumerable=True)
+    new = whole(path(label=fewer, inspectability="partial"), path("draft:draft"))
+    assert difference(old, new).lines() == [
+        "- path: target:prefill-full:Runner:Table",
+        "+ path: draft:draft:Runner:Table",
+        "~ path: target:decode:Runner:Table: class: lifetime-inspectable -> partial",
+        "~ path: target:decode:Runner:Table: sizes: 2 sizes 1..2: [1, 2] -> 1 sizes 1..1: [1]",
+        "- label: target:prefill-full",
+        "+ label: draft:draft",
+    ]
+
+
+def test_maps_that_say_the_same_differ_in_nothing() -> None:
+    one = whole(path())
+    assert not difference(one, one.model_copy(update={"stats": one.stats.model_copy(update={"seconds": 9.0})}))
+
+
+def test_a_map_survives_its_json_and_its_digest_leaves_statistics_out() -> None:
+    one = whole(path(label=twins()))
+    assert PathMap.model_validate_json(one.model_dump_json()) == one
+    slower = one.model_copy(update={"stats": one.stats.model_copy(update={"seconds": 9.0})})
+    assert slower.content_digest() == one.content_digest()
+    assert whole().content_digest() != one.content_digest()

@@ -30,6 +30,7 @@ def worker_source(workers: Sequence[WorkerObservation], index: Mapping[str, str]
     if index is None:
         return SourceStatement("unknown", "unknown: the digests of the checkout's modules were not kept")
     by_worker: dict[str, WorkerSource] = {}
+    digests = frozenset(index.values())
     compared = 0
     first: str | None = None
     for worker in workers:
@@ -37,7 +38,7 @@ def worker_source(workers: Sequence[WorkerObservation], index: Mapping[str, str]
         if not modules:
             by_worker[worker.id] = "unknown"
             continue
-        wrong = sorted(name for name, digest in modules.items() if index.get(name) != digest)
+        wrong = sorted(name for name, digest in modules.items() if not _known(name, digest, index, digests))
         compared += len(modules)
         by_worker[worker.id] = "differs" if wrong else "matches"
         if wrong and first is None:
@@ -55,6 +56,11 @@ def worker_source(workers: Sequence[WorkerObservation], index: Mapping[str, str]
         return SourceStatement("unknown", f"unknown: {why}", by_worker)
     text = f"{len(recorded)} workers imported the checkout's own source ({compared} module digests agree)"
     return SourceStatement("matches", text, by_worker)
+
+
+def _known(name: str, digest: str, index: Mapping[str, str], digests: frozenset[str]) -> bool:
+    """Whether the checkout holds this file under this name; a module that goes by another name is known by its content."""
+    return index[name] == digest if name in index else digest in digests
 
 
 def _is_ours(name: str) -> bool:

@@ -179,6 +179,24 @@ def test_a_taken_port_is_refused_before_any_launch(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (['map={"starts": {"value": "no", "why": "rejected", "file": "sglang/x.py", "line": 3}}'], "sglang/x.py:3"),
+        (["arguments=--nnodes 2"], "run handles one node"),
+        (["skip_eager=true", "skip_ordinary=true", "skip_instrumented=true"], "nothing to run"),
+        (["labels=decode"], "is no label"),
+        (["budget=0"], "at least one request"),
+        (["arguments=--port x"], "no port"),
+    ],
+)
+def test_what_cannot_be_run_is_refused_before_any_launch(tmp_path: Path, options: list[str], why: str) -> None:
+    status, _, text = drive(tmp_path / "run", *options)
+    assert status == 2, text
+    assert why in text
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_missing_model_is_refused_before_any_launch(tmp_path: Path) -> None:
     status, _, text = drive(tmp_path / "run", f"arguments=--model-path {tmp_path}/none")
     assert status == 2, text

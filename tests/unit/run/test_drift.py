@@ -113,5 +113,7 @@ def test_worker_source_by_module_digests() -> None:
     assert worker_source([same, silent], index).status == "unknown"
     assert worker_source([same], None).status == "unknown"
     foreign = worker("w3")
-    foreign.modules = {"sglang.elsewhere": "1"}
+    foreign.modules = {"sglang.elsewhere": "7"}
     assert worker_source([foreign], index).status == "differs"
+    foreign.modules = {"sglang.alias": "1"}
+    assert worker_source([foreign], index).status == "matches"

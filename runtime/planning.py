@@ -5,15 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import sys
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from sgl_graph.analyzer.errors import ConfigError, ServerStartFailed
-from sgl_graph.analyzer.graph_switches import EagerCommand, declared_flags, eager_command, enabling_variables
+from sgl_graph.analyzer.errors import ConfigError
+from sgl_graph.analyzer.graph_switches import declared_flags, eager_command
 from sgl_graph.analyzer.reconcile.mapview import MapView
 from sgl_graph.analyzer.records.base import canonical_json
 from sgl_graph.analyzer.records.pathmap import Stats
@@ -21,25 +19,22 @@ from sgl_graph.analyzer.records.plan import (
     ExpectedWorkers,
     Plan,
     PlannedDevice,
-    PlannedLaunch,
     Requirements,
 )
-from sgl_graph.analyzer.request_sets import DEFAULT_TRAFFIC, RequestSets, request_sets, traffic_records
+from sgl_graph.analyzer.request_sets import DEFAULT_TRAFFIC, request_sets, traffic_records
 from sgl_graph.analyzer.serving_command import ServingCommand, split_assignments
 from sgl_graph.runtime.checkout import Location
 from sgl_graph.runtime.devices import gpu_count
 from sgl_graph.runtime.identity import checkout_identity, source_index, tool_digest
+from sgl_graph.runtime.launches import LOG_INTERVAL, argument_sources, planned_launches, server_address
 from sgl_graph.runtime.model import load_model
 from sgl_graph.runtime.options import RunOptions
-from sgl_graph.runtime.server import free_port, port_taken
 
-OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
 #: Names the inspector of the probe; `cuda` is the product's.
 INSPECTOR = "SGL_GRAPH_INSPECTOR"
 _GPU_KINDS = frozenset({"cuda", "gpu"})
 _UNCHECKED_KINDS = frozenset({"hip", "rocm", "npu", "xpu", "hpu", "musa", "mps"})
 _LABEL = re.compile(r"^[A-Za-z0-9_.-]+:[A-Za-z0-9_.-]+(/[A-Za-z0-9_.+-]+)*(@\d+)?$")
-_LOG_INTERVAL = "--decode-log-interval"
 
 
 @dataclass(frozen=True)
@@ -82,9 +77,9 @@ def prepare(
     model = load_model(options.command, {**os.environ, **env}, view.setting("model_path") if view else None)
     traffic = _traffic(options, view)
     sets = request_sets(traffic, model, control=options.control and not options.skip_eager, budget=options.budget)
-    host, port = _address(options.command)
+    host, port = server_address(options.command)
     device = _device(options.command, view, inspector)
-    flags = declared_flags(_argument_sources(location.base))
+    flags = declared_flags(argument_sources(location.base))
     eager = None if options.skip_eager else eager_command(options.command, flags)
     notes = list(sets.notes)
     if device.kind in _UNCHECKED_KINDS:
@@ -102,7 +97,7 @@ def prepare(
             "source_digest": _digest(index),
         },
         device=device,
-        launches=_launches(options, location, env, eager, sets, port, _LOG_INTERVAL in flags),
+        launches=planned_launches(options, location, env, eager, sets, port, LOG_INTERVAL in flags),
         skipped=_skipped(options),
         request_sets=sets.sets if not options.skip_instrumented else sets.named("main", "control"),
         requirements=_requirements(options, view),
@@ -120,24 +115,6 @@ def prepare(
         tool_digest=tool_digest(),
     )
     return Prepared(plan, view, map_bytes, location, index, host, port)
-
-
-def server_environment(location: Location, env: Mapping[str, str], *, folder: Path | None = None) -> dict[str, str]:
-    """The variables added for a server: the user's, the checkout first on the path, no network for models.
-
-    Args:
-        location: The checkout.
-        env: The user's own.
-        folder: The injection folder, before all else.
-    """
-    inherited = env.get("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
-    parts = [str(folder) if folder else "", "" if location.layout == "installed" else str(location.base), inherited]
-    return {
-        **OFFLINE,
-        "PYTHONUNBUFFERED": "1",
-        **env,
-        "PYTHONPATH": os.pathsep.join(part for part in parts if part),
-    }
 
 
 def inspector_of(env: Mapping[str, str]) -> str | None:
@@ -221,94 +198,6 @@ def _device(command: ServingCommand, view: MapView | None, inspector: str | None
     family = found.split(":", 1)[0].lower()
     emulated = inspector not in (None, "cuda") or family not in (_GPU_KINDS | _UNCHECKED_KINDS)
     return PlannedDevice(kind=family, source=source, emulated=emulated)
-
-
-def _launches(
-    options: RunOptions,
-    location: Location,
-    env: Mapping[str, str],
-    eager: EagerCommand | None,
-    sets: RequestSets,
-    port: int,
-    logs_decode: bool,
-) -> list[PlannedLaunch]:
-    def names(*purposes: str) -> list[str]:
-        return [s.name for s in sets.sets if s.purpose in purposes]
-
-    found = []
-    if eager is not None:
-        quieter = {key: value for key, value in env.items() if key not in enabling_variables(env)}
-        command = eager.command.with_arguments([_LOG_INTERVAL, "1"] if logs_decode else [])
-        for name in ("eager", "eager-repeat") if options.repeat_reference else ("eager",):
-            found.append(
-                PlannedLaunch.model_validate(
-                    {
-                        "name": name,
-                        "argv": _argv(command, port),
-                        "env": server_environment(location, quieter),
-                        "sets": names("main", "control") if name == "eager" else names("main"),
-                        "probe": "count",
-                        "why": eager.why(),
-                    }
-                )
-            )
-    if not options.skip_ordinary:
-        found.append(
-            PlannedLaunch(
-                name="ordinary",
-                argv=_argv(options.command, port),
-                env=server_environment(location, env),
-                sets=names("main"),
-                why="as it is served",
-            )
-        )
-    if not options.skip_instrumented:
-        found.append(
-            PlannedLaunch(
-                name="instrumented",
-                argv=_argv(options.command, port),
-                env=server_environment(location, env),
-                sets=names("main", "retry"),
-                probe="full",
-                why="as it is served, watched; retry sets are sent only for labels that were missed",
-            )
-        )
-    return found
-
-
-def _argv(command: ServingCommand, port: int) -> list[str]:
-    """The command on our port, with the interpreter that runs this tool where it names one that is not there."""
-    argv = command.without("--port").with_arguments(["--port", str(port)]).argv()
-    if command.interpreter in ("python", "python3") and not _on_path(argv[0]):
-        argv[0] = sys.executable
-    return argv
-
-
-def _on_path(name: str) -> bool:
-    return any(os.access(os.path.join(p, name), os.X_OK) for p in os.environ.get("PATH", "").split(os.pathsep) if p)
-
-
-def _address(command: ServingCommand) -> tuple[str, int]:
-    """Where the servers will be asked; a port of the command is kept, and must be free."""
-    host = command.value("--host") or "127.0.0.1"
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1", "localhost": "127.0.0.1"}.get(host, host)
-    asked = command.value("--port")
-    if asked is None:
-        return host, free_port(host)
-    if not asked.isdigit() or not 0 < int(asked) < 65536:
-        raise ConfigError(f"--port {asked}: no port")
-    if port_taken(host, int(asked)):
-        raise ServerStartFailed(
-            f"port {asked} is taken by another process", hint="leave --port out and a free one is chosen"
-        )
-    return host, int(asked)
-
-
-def _argument_sources(base: Path) -> list[str]:
-    """Text of the modules that declare the server's arguments."""
-    srt = base / "sglang" / "srt"
-    paths = [srt / "server_args.py", *sorted((srt / "arg_groups").rglob("*.py"))]
-    return [path.read_text("utf-8", "replace") for path in paths if path.is_file()]
 
 
 def _skipped(options: RunOptions) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import IntEnum
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -57,7 +57,22 @@ def guarded(call: Callable[[], object]) -> int:
 def _code_of(stop: SystemExit) -> int:
     if stop.code is None:
         return int(ExitCode.DONE)
+    if stop.code == ExitCode.FINDING:
+        # The framework answers a closed pipe, and in some versions an interruption, with 1; here that is a finding.
+        behind = set(map(type, _behind(stop)))
+        if KeyboardInterrupt in behind:
+            return int(ExitCode.INTERRUPTED)
+        if BrokenPipeError in behind:
+            return int(ExitCode.DONE)
     return stop.code if isinstance(stop.code, int) else int(ExitCode.USAGE)
+
+
+def _behind(error: BaseException) -> Iterator[BaseException]:
+    """The exceptions that were being handled when this one was raised."""
+    cause = error.__context__
+    while cause is not None:
+        yield cause
+        cause = cause.__context__
 
 
 def _crash_report() -> Path | str:

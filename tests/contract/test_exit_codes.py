@@ -1,0 +1,155 @@
+"""Exit codes: 1 means a finding and nothing else, and every other outcome has a number of its own."""
+
+from __future__ import annotations
+
+import errno
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from sgl_graph.analyzer import errors
+from sgl_graph.cli.exits import ExitCode, guarded
+
+from tests.contract.command_line import COMMANDS, call, patched_arguments
+
+SERVING = ("--", "python", "-m", "sglang.launch_server", "--model-path", "m")
+
+
+def test_the_numbers() -> None:
+    promised = {
+        "DONE": 0,
+        "FINDING": 1,
+        "USAGE": 2,
+        "UNDECIDED": 3,
+        "HOST": 4,
+        "ARCHIVE": 5,
+        "BUG": 70,
+        "INTERRUPTED": 130,
+    }
+    assert {code.name: int(code) for code in ExitCode} == promised
+
+
+def error_classes() -> list[type[errors.SglGraphError]]:
+    found: list[type[errors.SglGraphError]] = []
+    stack = [errors.SglGraphError]
+    while stack:
+        found += (below := stack.pop().__subclasses__())
+        stack += below
+    return sorted(found, key=lambda cls: cls.__name__)
+
+
+@pytest.mark.parametrize("error", error_classes(), ids=lambda error: error.__name__)
+def test_no_error_of_ours_exits_as_a_finding(
+    error: type[errors.SglGraphError], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each exits with its documented number, says its message once, and gives its hint."""
+
+    def fail() -> None:
+        raise error("what happened", hint="what to do")
+
+    code = guarded(fail)
+    assert code in {int(ExitCode.USAGE), int(ExitCode.HOST), int(ExitCode.ARCHIVE)}
+    assert capsys.readouterr().err == "error: what happened\nhint: what to do\n"
+
+
+def raising(error: BaseException) -> int:
+    def fail() -> None:
+        raise error
+
+    return guarded(fail)
+
+
+def test_a_bug_is_never_a_finding(capsys: pytest.CaptureFixture[str]) -> None:
+    assert raising(ZeroDivisionError("division by zero")) == 70
+    said = capsys.readouterr().err
+    assert "ZeroDivisionError: division by zero" in said
+    report = Path(said.partition("the traceback is in ")[2].strip())
+    assert "ZeroDivisionError" in report.read_text("utf-8")
+    report.unlink()
+
+
+def test_an_interruption() -> None:
+    assert raising(KeyboardInterrupt()) == 130
+
+
+@pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt(), 130), (BrokenPipeError(errno.EPIPE, "closed"), 0)])
+def test_what_ends_a_command_is_no_finding_under_the_framework_either(error: BaseException, code: int) -> None:
+    """The framework has exit codes of its own for both, and 1 among them."""
+    app = typer.Typer()
+
+    @app.command()
+    def end() -> None:
+        raise error
+
+    with patched_arguments():
+        assert guarded(app) == code
+
+
+def test_a_finding_stays_one() -> None:
+    app = typer.Typer()
+
+    @app.command()
+    def find() -> None:
+        raise typer.Exit(int(ExitCode.FINDING))
+
+    with patched_arguments():
+        assert guarded(app) == 1
+
+
+def test_an_exit_that_carries_text_is_a_usage_error() -> None:
+    assert raising(SystemExit("text")) == 2
+    assert raising(SystemExit(None)) == 0
+
+
+def test_a_reader_that_goes_away_is_no_finding() -> None:
+    """`sgl-graph --help | head -1`, with a pipe that is closed before anything is written."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sgl_graph.cli", "explain"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None and process.stderr is not None
+    process.stdout.close()
+    said = process.stderr.read()
+    process.stderr.close()
+    assert (process.wait(60), said) == (0, "")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_an_unknown_option_is_a_usage_error(command: str) -> None:
+    answer = call(command, "--no-such-option")
+    assert answer.code == 2
+    assert "--no-such-option" in answer.stderr
+    assert answer.stdout == ""
+
+
+def test_no_command_and_an_unknown_command() -> None:
+    assert call().code == 2
+    assert call("frobnicate").code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("preflight", "--checkout", "{tmp}/nothing", *SERVING), 2, "no such folder"),
+        (("preflight", "--checkout", "{tmp}", *SERVING), 2, "holds neither python/sglang/srt nor sglang/srt"),
+        (("run", "--out", "{tmp}", "--checkout", "{tmp}", *SERVING), 2, "{tmp}"),
+        (("run", *SERVING), 2, "--out"),
+        (("reconcile", "{tmp}/nothing"), 5, "{tmp}/nothing"),
+        (("reconcile", "{tmp}"), 5, "{tmp}"),
+        (("reconcile", "{tmp}", "--recompute", "--fail-on", "FAIL"), 2, "--fail-on"),
+        (("reconcile", "{tmp}", "--in-place"), 2, "--recompute"),
+        (("export", "{tmp}/nothing", "-o", "{tmp}/export.zip"), 5, "{tmp}/nothing"),
+        (("diff", "{tmp}/a.json", "{tmp}/b.json"), 2, "{tmp}/a.json"),
+        (("explain", "SGG999999"), 2, "SGG999999"),
+        (("doctor", "--python", "{tmp}/no-python"), 4, ""),
+    ],
+    ids=lambda value: " ".join(value[:2]) if isinstance(value, tuple) else None,
+)
+def test_what_cannot_be_done(arguments: tuple[str, ...], code: int, said: str, tmp_path: Path) -> None:
+    """One clear error on stderr that names what is wrong, and the number that goes with it; nothing is left behind."""
+    before = sorted(tmp_path.iterdir())
+    answer = call(*(argument.replace("{tmp}", str(tmp_path)) for argument in arguments))
+    assert answer.code == code, answer
+    assert said.replace("{tmp}", str(tmp_path)) in answer.stderr + (answer.stdout if code == 4 else "")
+    assert sorted(tmp_path.iterdir()) == before

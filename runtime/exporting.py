@@ -16,7 +16,7 @@ from sgl_graph.analyzer.records.archive import MANIFEST, FileEntry, Manifest
 from sgl_graph.analyzer.records.receipts import FIRST_LINK, seal_line
 from sgl_graph.runtime.archive import pretty_json
 from sgl_graph.runtime.evidence import OUTPUTS_SUFFIX, read_json, read_plan
-from sgl_graph.runtime.inspection import EXPORT, verify
+from sgl_graph.runtime.verification import EXPORT, verify
 
 SCHEMA = "sgl-graph.export/1"
 _EPOCH = (1980, 1, 1, 0, 0, 0)

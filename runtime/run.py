@@ -15,8 +15,8 @@ from types import FrameType
 from typing import Any
 
 from sgl_graph.analyzer.errors import ConfigError, HostError
-from sgl_graph.analyzer.reconcile.drift import observed_map
 from sgl_graph.analyzer.reconcile.ledger import assemble
+from sgl_graph.analyzer.reconcile.observed import observed_map
 from sgl_graph.analyzer.records.archive import LEDGER, MAP, OBSERVED_MAP, PLAN, REPORT
 from sgl_graph.analyzer.records.ledger import Ledger
 from sgl_graph.analyzer.records.plan import Plan

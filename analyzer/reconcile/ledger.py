@@ -9,10 +9,12 @@ from typing import Any
 
 from sgl_graph.analyzer.reconcile.agreement import agreement
 from sgl_graph.analyzer.reconcile.coverage import coverage_verdict
-from sgl_graph.analyzer.reconcile.drift import dispatch_table, drift, path_rows
+from sgl_graph.analyzer.reconcile.dispatch import dispatch_table
+from sgl_graph.analyzer.reconcile.drift import drift
 from sgl_graph.analyzer.reconcile.mapview import MapView
 from sgl_graph.analyzer.reconcile.numerical import numerical_verdict
 from sgl_graph.analyzer.reconcile.observation import WorkerObservation
+from sgl_graph.analyzer.reconcile.observed import path_rows
 from sgl_graph.analyzer.reconcile.worker_source import SourceStatement, worker_source
 from sgl_graph.analyzer.records.base import canonical_json
 from sgl_graph.analyzer.records.ledger import (

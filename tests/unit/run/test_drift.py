@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 from sgl_graph.analyzer.errors import ConfigError
-from sgl_graph.analyzer.reconcile.drift import dispatch_table, drift, observed_map, path_rows
+from sgl_graph.analyzer.reconcile.dispatch import dispatch_table
+from sgl_graph.analyzer.reconcile.drift import drift
 from sgl_graph.analyzer.reconcile.mapview import MapView
+from sgl_graph.analyzer.reconcile.observed import observed_map, path_rows
 from sgl_graph.analyzer.reconcile.worker_source import worker_source
 
 from .builders import worker

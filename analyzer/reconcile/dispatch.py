@@ -1,0 +1,90 @@
+"""Settings as the map predicted them against what the server reports of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from sgl_graph.analyzer.reconcile.mapview import MapView
+from sgl_graph.analyzer.records.ledger import Drift
+
+
+def dispatch_drift(
+    view: MapView, server_info: Mapping[str, Any] | None, overridden: Collection[str] = ()
+) -> list[Drift]:
+    """Settings whose prediction the server's resolved arguments contradict."""
+    found = []
+    for item in view.config:
+        name = str(item.get("name"))
+        if name in overridden:
+            continue
+        predicted = _prediction(item)
+        reported, observed = _lookup(server_info or {}, name)
+        if reported and predicted is not None and not _same(predicted, observed):
+            found.append(
+                Drift(
+                    kind="dispatch" if item.get("automatic") or item.get("source") == "unresolved" else "setting",
+                    subject=name,
+                    predicted=str(predicted),
+                    observed=str(observed),
+                    text=f"{name}: predicted {predicted}, the server resolved {observed}{_decider(item)}",
+                )
+            )
+    return found
+
+
+def dispatch_table(view: MapView, server_info: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    """Each automatic or unresolved setting, predicted against reported: confirmed, differs or not reported."""
+    rows = []
+    for item in view.config:
+        if not item.get("automatic") and item.get("source") != "unresolved":
+            continue
+        predicted = _prediction(item)
+        reported, observed = _lookup(server_info or {}, str(item.get("name")))
+        if not reported:
+            status = "not reported"
+        elif predicted is None:
+            status = "settled by the server"
+        else:
+            status = "confirmed" if _same(predicted, observed) else "differs"
+        rows.append(
+            {
+                "name": item.get("name"),
+                "predicted": predicted,
+                "observed": observed if reported else "unknown",
+                "status": status,
+            }
+        )
+    return rows
+
+
+def _prediction(item: Mapping[str, Any]) -> Any:
+    unresolved = item.get("source") == "unresolved" or item.get("predicted") is not None
+    return item.get("predicted") if unresolved else item.get("value")
+
+
+def _decider(item: Mapping[str, Any]) -> str:
+    by = item.get("decided_by")
+    return f" ({by.get('file')}:{by.get('line')})" if isinstance(by, Mapping) and by.get("file") else ""
+
+
+def _lookup(info: Mapping[str, Any], name: str) -> tuple[bool, Any]:
+    """A setting in the server's answer, by its name or by a dotted path into nested settings."""
+    if name in info:
+        return True, info[name]
+    at: Any = info
+    for part in name.split("."):
+        if not isinstance(at, Mapping) or part not in at:
+            return False, None
+        at = at[part]
+    return True, at
+
+
+def _same(predicted: Any, observed: Any) -> bool:
+    if predicted == observed:
+        return True
+    if isinstance(predicted, list | tuple) and isinstance(observed, list | tuple):
+        return list(predicted) == list(observed)
+    if isinstance(predicted, bool) or isinstance(observed, bool) or predicted is None or observed is None:
+        return False
+    return str(predicted) == str(observed)

@@ -1,0 +1,117 @@
+"""Holds every file of an archive against its manifest, and the manifest against the digest kept elsewhere."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import ValidationError
+from sgl_graph.analyzer.errors import ArchiveCorrupt, SchemaUnknown, SglGraphError
+from sgl_graph.analyzer.reconcile.recompute import Bound, Verification
+from sgl_graph.analyzer.records import archive as archive_records
+from sgl_graph.analyzer.records.archive import MANIFEST, Manifest, is_safe_name
+from sgl_graph.runtime.archive import pretty_json
+from sgl_graph.runtime.evidence import read_json
+
+EXPORT = "export.json"
+_LATER = re.compile(r"^recomputed(\.\d+)?\.json$")
+_MOST_FILES = 20_000
+
+
+def verify(root: Path, expected: str | None) -> Verification:
+    """Hold every file against the manifest, and the manifest against the digest kept elsewhere.
+
+    Args:
+        root: The archive.
+        expected: sha256 of the manifest as the run printed it, or None.
+    """
+    damage: dict[str, str] = {}
+    present = dict(_files(root, damage))
+    manifest, digest = _manifest(root, damage)
+    bound: Bound = "not given" if expected is None else "matches" if digest == expected.lower() else "differs"
+    left_out: list[str] = []
+    if manifest is not None:
+        left_out = _left_out(root, manifest)
+        for name, entry in manifest.files.items():
+            if not is_safe_name(name):
+                damage[MANIFEST] = f"names {name!r}, which is no file of this folder"
+            elif name in left_out:
+                continue
+            elif name not in present:
+                damage.setdefault(name, "is missing")
+            elif present[name] != entry.size:
+                damage.setdefault(name, f"has {present[name]} bytes, the manifest says {entry.size}")
+            elif _sha256(root / name) != entry.sha256:
+                damage.setdefault(name, "was changed after the manifest was written")
+        for name in present:
+            if name not in manifest.files and name not in (MANIFEST, EXPORT) and not _LATER.match(name):
+                damage.setdefault(name, "is not named by the manifest")
+    return Verification(
+        bound=bound,
+        manifest_digest=digest,
+        damage=damage,
+        left_out=tuple(left_out),
+        state=manifest.state if manifest else "unknown",
+    )
+
+
+def _manifest(root: Path, damage: dict[str, str]) -> tuple[Manifest | None, str | None]:
+    path = root / MANIFEST
+    if not path.is_file() or path.is_symlink():
+        damage[MANIFEST] = "is missing: the run was ended before it could close the archive"
+        return None, None
+    try:
+        body = read_json(root, MANIFEST)
+        if isinstance(body, dict) and body.get("schema") != archive_records.SCHEMA:
+            raise SchemaUnknown(f"schema {body.get('schema')!r} is unknown")
+        manifest = Manifest.model_validate(body)
+        if manifest.checksum != manifest.expected_checksum():
+            damage[MANIFEST] = "contradicts its own checksum: it was changed after it was written"
+        elif path.read_bytes() != pretty_json(manifest.model_dump(mode="json")):
+            damage[MANIFEST] = "is not spelled as it was written"
+        return manifest, _sha256(path)
+    except (SglGraphError, ValidationError, RecursionError) as error:
+        damage[MANIFEST] = str(error).replace("\n", " ")[:200]
+        return None, _sha256(path)
+
+
+def _left_out(root: Path, manifest: Manifest) -> list[str]:
+    """Files that an export declares to have left out, as far as they can be left out: answers and logs."""
+    try:
+        body = read_json(root, EXPORT)
+    except ArchiveCorrupt:
+        return []
+    names = body.get("left_out") if isinstance(body, dict) else None
+    allowed = (".outputs.json", "server.log")
+    return [str(n) for n in names or () if n in manifest.files and str(n).endswith(allowed) and not (root / n).exists()]
+
+
+def _files(root: Path, damage: dict[str, str]) -> Iterator[tuple[str, int]]:
+    count = 0
+    for folder, folders, files in os.walk(root, followlinks=False):
+        folders.sort()
+        for name in [*folders, *files]:
+            path = Path(folder) / name
+            status = path.lstat()
+            relative = path.relative_to(root).as_posix()
+            count += 1
+            if count > _MOST_FILES:
+                raise ArchiveCorrupt(f"{root}: more than {_MOST_FILES} files")
+            if stat.S_ISLNK(status.st_mode):
+                damage[relative] = "is a link"
+            elif stat.S_ISREG(status.st_mode):
+                yield relative, status.st_size
+            elif not stat.S_ISDIR(status.st_mode):
+                damage[relative] = "is no plain file"
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()

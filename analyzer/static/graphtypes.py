@@ -39,6 +39,8 @@ class GraphTypes:
         self._calls: dict[str, list[tuple[Scope, CallFact]]] = {}
         self._subclasses: dict[str, set[str]] = {}
         self._memo: dict[tuple[str, int | str, int], Tags] = {}
+        #: Methods of other classes that a class calls on its own objects: `Other.method(self)`.
+        self.borrowed: dict[str, list[Scope]] = {}
         self._opened: set[str] = set()
         self._surveyed: set[str] = set()
         self._keep: list[Expression] = []
@@ -60,6 +62,25 @@ class GraphTypes:
             if scope.kind == "class":
                 for base in self.bases(scope.name):
                     self._subclasses.setdefault(base, set()).add(scope.name)
+        self._find_borrowed()
+        self._memo.clear()
+
+    def _find_borrowed(self) -> None:
+        for module in self.indexed:
+            for scope in self.roots[module].walk():
+                method = enclosing_method(scope)
+                if method is None or method.owner is None:
+                    continue
+                receiver = ["n", self_name(method)]
+                for call in scope.calls:
+                    callee, arguments = call.expression[1], call.expression[2]
+                    if callee[0] != "a" or callee[1][0] != "n" or not arguments or arguments[0] != receiver:
+                        continue
+                    for tag in self.evaluate(scope, callee[1]):
+                        found = self.method(tag[6:], callee[2]) if tag.startswith("class:") else None
+                        held = self.borrowed.setdefault(method.owner, []) if found is not None else []
+                        if found is not None and found not in held and found.owner not in self.mro(method.owner):
+                            held.append(found)
 
     # -- structure
 
@@ -432,6 +453,11 @@ class GraphTypes:
             found |= self._bound(scope, name, scope.bindings[name])
         for at, binding in self._instance_attributes(owner).get(name, ()):
             found |= self._binding(at, binding)
+        for method in self.borrowed.get(owner, ()):
+            home = self._instance_attributes(method.owner or "").get(name, ())
+            found |= {
+                tag for at, binding in home if enclosing_method(at) is method for tag in self._binding(at, binding)
+            }
         return found
 
     def returns(self, scope: Scope) -> Tags:

@@ -49,6 +49,7 @@ class Owners:
         self._resolved: dict[str, list[tuple[CallFact, frozenset[str]]]] = {}
         self._names: set[str] = set()
         self._watched: set[str] = set()
+        self._lending: set[tuple[str, str]] = set()
         self._words: dict[str, set[str]] = {}
         self._find_containers_and_tables()
         self.refresh()
@@ -127,7 +128,13 @@ class Owners:
             self.tables.effects.pop(name, None)
             return
         if name not in self.containers:
-            self.tables.effects[name] = {m: found for m, found in effects.items() if found}
+            # A table that captures when it is made replays later; if that recaptures on the way, it is still a replay.
+            early = CAPTURES in effects.get("__init__", NOTHING)
+            self.tables.effects[name] = {
+                m: frozenset({REPLAYS}) if early and REPLAYS in found and m != "__init__" else found
+                for m, found in effects.items()
+                if found
+            }
 
     def class_effects(self, class_name: str, direct: dict[str, set[str]]) -> dict[str, Effects]:
         """Effects of each method of a class, calls through its own receiver included."""
@@ -138,7 +145,7 @@ class Owners:
                 if not overrides or _calls_super(overrides[-1]):
                     overrides.append(scope)
         result: dict[str, set[str]] = {
-            name: {effect for scope in scopes for effect in direct.get(scope.name, ())}
+            name: {effect for scope in scopes for effect in (*direct.get(scope.name, ()), *self._lent(scope, direct))}
             for name, scopes in methods.items()
         }
         calls = {
@@ -154,6 +161,20 @@ class Owners:
                         result[name] |= result[other]
                         changed = True
         return {name: frozenset(found) for name, found in result.items()}
+
+    def _lent(self, scope: Scope, direct: dict[str, set[str]]) -> set[str]:
+        """Effects of methods of other classes that a method calls on its own object."""
+        found: set[str] = set()
+        for lent in self.types.borrowed.get(scope.owner or "", ()):
+            name = lent.function.name if lent.function is not None else ""
+            if lent.owner is None or (lent.owner, name) in self._lending:
+                continue
+            calls = (call for call in scope.calls if call.expression[1][0] == "a" and call.expression[1][2] == name)
+            if any(not is_own_call(scope, call) for call in calls):
+                self._lending.add((lent.owner, name))
+                found |= self.class_effects(lent.owner, direct).get(name, NOTHING)
+                self._lending.discard((lent.owner, name))
+        return found
 
     def _own_calls(self, scope: Scope) -> set[str]:
         """Names of methods that a method calls (or hands out) on its receiver."""

@@ -101,7 +101,7 @@ def test_no_path_of_a_machine_is_committed() -> None:
     files = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
     if files.returncode:
         pytest.fail("not a git checkout: run the tests from one")
-    homes = re.compile(r"(?<![\w.}])/(?:root|home|work|Users)/[a-z]")
+    homes = re.compile(r"(?<![\w.}])/(?:root|work|Users|home(?!/somebody))/[a-z]")
     found = []
     for name in filter(None, files.stdout.split("\0")):
         path = ROOT / name

@@ -12,6 +12,7 @@ from typing import Any
 
 from sgl_graph.analyzer.errors import ConfigError
 from sgl_graph.analyzer.graph_switches import declared_flags, eager_command
+from sgl_graph.analyzer.reconcile.coverage import GRAPH_ROLE
 from sgl_graph.analyzer.reconcile.mapview import MapView
 from sgl_graph.analyzer.records.base import canonical_json
 from sgl_graph.analyzer.records.pathmap import Stats
@@ -171,15 +172,15 @@ def _requirements(options: RunOptions, view: MapView | None) -> Requirements:
 
 def _expected_workers(command: ServingCommand, view: MapView | None) -> list[ExpectedWorkers]:
     """The processes that hold graphs: by the map where it counts them, else by the sizes in the command."""
-    holders = {path.worker for path in view.paths if path.reachable != "no"} if view else {"scheduler"}
+    holders = {path.worker for path in view.paths if path.reachable != "no"} if view else set()
     found = [
         ExpectedWorkers(role=role, count=count, source=f"map: {source}")
         for role, count, source in (view.workers if view else ())
-        if role in holders
+        if role in holders and (count is not None or role != GRAPH_ROLE)
     ]
-    if found:
+    if any(expected.role == GRAPH_ROLE for expected in found):
         return found
-    return [ExpectedWorkers(role="scheduler", count=gpu_count(command), source="sizes in the command")]
+    return [*found, ExpectedWorkers(role=GRAPH_ROLE, count=gpu_count(command), source="sizes in the command")]
 
 
 def _device(command: ServingCommand, view: MapView | None, inspector: str | None) -> PlannedDevice:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from sgl_graph.analyzer.records.pathmap import Component, ComponentKind, Reach
 from sgl_graph.analyzer.static import profile
 from sgl_graph.analyzer.static.linked import ClassInfo, Linked, Truth
@@ -35,8 +33,7 @@ def components_of(project: Project, linked: Linked, reach: Reachability) -> tupl
 
 
 def _kind(info: ClassInfo) -> ComponentKind | None:
-    ancestors: Iterable[str] = getattr(info, "ancestors", ())
-    for name in ancestors:
+    for name in info.ancestors:
         if name == info.qualname:
             continue
         short = name.rpartition(":")[2].rpartition(".")[2]

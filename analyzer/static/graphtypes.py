@@ -142,6 +142,14 @@ class GraphTypes:
                 self._open_all(method)
         return self._self_attributes.get(class_name, {})
 
+    def assigned(self, class_name: str, attribute: str) -> list[tuple[Scope, Binding]]:
+        """Where the methods of a class body assign an attribute of the receiver."""
+        return self._instance_attributes(class_name).get(attribute, [])
+
+    def attribute_names(self, class_name: str) -> set[str]:
+        """Attributes that the methods of a class body assign on the receiver."""
+        return set(self._instance_attributes(class_name))
+
     def member(self, owner: str, name: str) -> Scope | None:
         """The function or class that a class, module or function body defines under a name."""
         return self._members.get(owner, {}).get(name)

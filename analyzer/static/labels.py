@@ -86,7 +86,7 @@ class Keys:
         scope = self._types.scopes.get(class_name)
         if scope is None or len(self._types.methods(class_name)) > 3:
             return False
-        fields = set(scope.bindings) | set(self._types._instance_attributes(class_name))
+        fields = set(scope.bindings) | self._types.attribute_names(class_name)
         return any(
             is_graph(tag) is not None or (tag.startswith("obj:") and tag[4:] in self._owners.containers)
             for name in fields

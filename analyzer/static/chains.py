@@ -130,8 +130,7 @@ class Chains:
         self._trees[key] = tree
         return tree
 
-    @staticmethod
-    def _path(tree: dict[str, tuple[str, str, int] | None], name: str) -> list[CodeRef]:
+    def _path(self, tree: dict[str, tuple[str, str, int] | None], name: str) -> list[CodeRef]:
         """Functions from the root to a name; each with the line of the call that it makes to the next."""
         found: list[CodeRef] = []
         at, called_at = name, ("", 0)
@@ -148,6 +147,8 @@ class Chains:
             before = tree[name]
             assert before is not None
             found[-1] = CodeRef(file=before[1], line=before[2], qualname=last.qualname)
+        elif self._linked is not None and (home := self._linked.definitions.get(name)) is not None:
+            found[-1] = CodeRef(file=home.module.path, line=home.facts.line, qualname=public(name))
         return found
 
 

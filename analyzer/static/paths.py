@@ -96,6 +96,7 @@ class PathFinder:
                 found.append(self._table_path(table))
         found += self._loose_paths()
         found = [path for path in found if path.reachable != "no"]
+        found = self._nested(found)
         return tuple(sorted(found, key=lambda p: (p.name, p.runner, p.backend, p.id)))
 
     # -- runners on tables
@@ -214,6 +215,27 @@ class PathFinder:
             family = family_of_name(name)
             found.append(self._entry(family, "target", name, name, sites, reachable, trigger, tuple(chain)))
         return found
+
+    def _nested(self, found: list[PathEntry]) -> list[PathEntry]:
+        """A path whose capturing function is handed to a split point is captured inside the segmented path."""
+        parents = [path.id for path in found if path.family == "prefill-breakable" and path.runner != path.backend]
+        handed = {
+            tag[5:]
+            for raw, _ in self._in.sites
+            if raw.form == "break-point"
+            for decorator in (raw.scope.decorators if raw.call is None else [raw.call.expression])
+            if decorator[0] == "c"
+            for argument in decorator[2]
+            for tag in self._types.evaluate(
+                raw.scope.parent or raw.scope, argument[2] if argument[0] == "k" else argument
+            )
+            if tag.startswith("func:")
+        }
+        names = {_short(name) for name in handed}
+        return [
+            path.model_copy(update={"nested_in": parents[0]}) if parents and path.runner in names else path
+            for path in found
+        ]
 
     # -- common parts
 

@@ -44,10 +44,9 @@ class Server:
                 start_new_session=True,
             )
         self.wait_healthy()
-        self.seconds_to_healthy = time.monotonic() - self.started
 
     def wait_healthy(self) -> None:
-        while time.monotonic() - self.started < 30:
+        while time.monotonic() - self.started < 90:
             if self.process.poll() is not None:
                 break
             try:
@@ -67,7 +66,7 @@ class Server:
 
     def _call(self, route: str, body: Mapping[str, Any] | None) -> Any:
         data = None if body is None else json.dumps(body).encode()
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{route}", data, timeout=30) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{route}", data, timeout=90) as answer:
             return json.loads(answer.read() or b"null")
 
     def processes(self) -> list[int]:
@@ -88,12 +87,12 @@ class Server:
         if self.process.poll() is None:
             self.process.terminate()
             try:
-                self.process.wait(10)
+                self.process.wait(30)
             except subprocess.TimeoutExpired:
                 pass
         for pid in self.processes():
             os.kill(pid, signal.SIGKILL)
-        return self.process.wait(10)
+        return self.process.wait(30)
 
 
 Start = Callable[..., Server]

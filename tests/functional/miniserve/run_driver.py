@@ -1,6 +1,6 @@
 """One `sgl-graph run` on miniserve with short waits, in a process of its own.
 
-usage: python run_driver.py OUT MAP TRAFFIC -- SERVING COMMAND...     exits as the command line does
+usage: python run_driver.py OUT MAP [TRAFFIC] -- SERVING COMMAND...     exits as the command line does
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ def say(line: str) -> None:
 def main() -> None:
     """Run, print the report, exit."""
     cut = sys.argv.index("--")
-    out, map_file, traffic = (Path(argument) for argument in sys.argv[1:cut])
+    out, map_file, *traffic = (Path(argument) for argument in sys.argv[1:cut])
     options = RunOptions(
         out=out,
         command=parse(sys.argv[cut + 1 :]),
         checkout=MINISERVE,
         map_file=map_file,
-        traffic=traffic,
+        traffic=traffic[0] if traffic else None,
         start_timeout=60.0,
         request_timeout=60.0,
         stop_timeout=10.0,

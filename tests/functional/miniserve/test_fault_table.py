@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,15 +17,20 @@ HERE = Path(__file__).parent
 FIXTURES = HERE.parents[2] / "fixtures"
 MINISERVE = FIXTURES / "miniserve"
 STATED = json.loads((MINISERVE / "faults.json").read_text())
-CLEAN = {
-    "name": "clean",
-    "args": [],
-    "exit": 0,
-    "drift": {"1": [], "4": []},
-    "finding": None,
-    "expect": {"lifetime": "PASS", "numerical": "PASS", "coverage": "PASS"},
-}
-BY_NAME: dict[str, dict[str, Any]] = {fault["name"]: fault for fault in (CLEAN, *STATED["faults"])}
+#: A clean server passes everything; where the map's own, least traffic is sent, other sizes stay unreplayed.
+CLEAN = [
+    {
+        "exit": 0,
+        "drift": {ranks: [] if "replaces_args" not in case else ["bucket-unreplayed"] for ranks in ("1", "4")},
+        "finding": None,
+        "expect": {"lifetime": "PASS", "numerical": "PASS", "coverage": "PASS"},
+        **case,
+        "args": case.get("args", []),
+        "name": f"clean-{case['name']}",
+    }
+    for case in STATED["clean"]
+]
+BY_NAME: dict[str, dict[str, Any]] = {fault["name"]: fault for fault in (*CLEAN, *STATED["faults"])}
 #: Findings of the other two verdicts.
 OTHER_CODES = {"answers-differ", "label-not-replayed"}
 #: Runs at once: each waits more than it works.
@@ -63,23 +67,19 @@ def runs(
     ]
     folder = tmp_path_factory.mktemp("table")
 
-    @cache
-    def mapped(args: tuple[str, ...], ranks: int) -> Path:
-        return make_map(folder / f"map{abs(hash(args))}-{ranks}.json", serving_command(args, ranks))
-
+    commands = {case: serving_command(*case) for case in chosen}
     with ThreadPoolExecutor(WORKERS) as pool:
-        maps = {(tuple(BY_NAME[name]["args"]), ranks) for name, ranks in chosen}
-        list(pool.map(lambda key: mapped(*key), sorted(maps)))
-        yield {
-            (name, ranks): pool.submit(run, folder, name, ranks, mapped(tuple(BY_NAME[name]["args"]), ranks))
-            for name, ranks in chosen
-        }
+        distinct = sorted(set(map(tuple, commands.values())))
+        files = [folder / f"map{number}.json" for number in range(len(distinct))]
+        maps = dict(zip(distinct, pool.map(make_map, files, distinct), strict=True))
+        yield {case: pool.submit(run, folder, case, maps[tuple(commands[case])]) for case in chosen}
         pool.shutdown(cancel_futures=True)
 
 
-def serving_command(args: Sequence[str], ranks: int) -> list[str]:
+def serving_command(name: str, ranks: int) -> list[str]:
+    case = BY_NAME[name]
     base = ["python", "-m", "sglang.launch_server", "--model-path", STATED["launch"]["model"]]
-    return [*base, *STATED["launch"]["args"], *args, "--tp-size", str(ranks)]
+    return [*base, *case.get("replaces_args", STATED["launch"]["args"]), *case["args"], "--tp-size", str(ranks)]
 
 
 def make_map(path: Path, command: Sequence[str]) -> Path:
@@ -91,16 +91,19 @@ def make_map(path: Path, command: Sequence[str]) -> Path:
     return path
 
 
-def run(folder: Path, name: str, ranks: int, path_map: Path) -> Outcome:
+def run(folder: Path, case: Case, path_map: Path) -> Outcome:
     """A whole run with the fault planted in the last rank."""
+    name, ranks = case
     out = folder / f"{name}-{ranks}"
     env = dict(ENVIRONMENT)
-    if name != "clean":
+    if not name.startswith("clean-"):
         # Not through --env: the map must be the one of the command without a fault.
         env["MINISERVE_FAULT"] = f"{name}:{ranks - 1}"
-    tool = [sys.executable, str(HERE / "run_driver.py"), str(out), str(path_map), str(MINISERVE / "traffic.json"), "--"]
+    tool = [sys.executable, str(HERE / "run_driver.py"), str(out), str(path_map)]
+    if "replaces_args" not in BY_NAME[name]:
+        tool.append(str(MINISERVE / "traffic.json"))
     done = subprocess.run(
-        [*tool, *serving_command(BY_NAME[name]["args"], ranks)],
+        [*tool, "--", *serving_command(name, ranks)],
         cwd=MINISERVE,
         env=env,
         capture_output=True,

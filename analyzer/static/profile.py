@@ -26,6 +26,8 @@ PUBLISH_LEGACY = ("sglang.srt.server_args:set_global_server_args_for_scheduler",
 DECLARE_FUNCTIONS = frozenset({"declare_resolution", "override", "record_override"})
 #: Importing these packages registers things (overrides per model): their modules are executed when they are imported.
 EAGER_PACKAGES = ("sglang.srt.arg_groups",)
+#: Its functions return the fields that a model family decides.
+OVERRIDE_PACKAGE = "sglang.srt.arg_groups"
 #: Functions that read a model's configuration from disk, by name; the last part of their module contains `hf_transformers`
 #: in every release, as does one of its packages.
 MODEL_CONFIG_LOADERS = frozenset({"get_config"})
@@ -133,7 +135,6 @@ FOLLOWED_LIBRARIES = (
     "torch.xpu",
     "torch.accelerator",
     "torch.get_device_module",
-    "torch.compile",
     "torch_memory_saver",
     "torchair",
     "cuda.bindings",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from sgl_graph.analyzer.static.link.interpreter import Interpreter
 
 _DEEPEST_PATH = 8
+#: Names below a module that nobody follows are told apart down to this depth.
+_DEEPEST_FOREIGN = 3
 #: Lookups of one attribute through properties and `__getattr__` that may nest.
 _MOST_NESTED = 12
 
@@ -92,7 +95,7 @@ class Attributes:
                 return self._world.element(value, Constant.of(name)) or self._in.starved()
             if isinstance(value, Constant) and value.value is None:
                 return NOTHING
-            return frozenset((Method.of(value, name),))
+            return frozenset((Method.of(value, name),)) if name in _METHODS else ANYTHING
         if isinstance(value, FunctionValue):
             return self._function(value, name)
         if isinstance(value, Bound):
@@ -179,9 +182,9 @@ class Attributes:
         found = self._world.heap.read(patched)
         if path.startswith("os.environ"):
             return frozenset((External.of(path),))
+        if not self._in.keeps(path) and (path.count(".") > _DEEPEST_FOREIGN or "(" in path):
+            return found or ANYTHING
         if path.count(".") + path.count("(") > _DEEPEST_PATH:
-            return ANYTHING
-        if "(" in path and not self._in.keeps(path):
             return ANYTHING
         return frozenset((External.of(path), *found))
 
@@ -454,3 +457,9 @@ class Attributes:
 _RUNNERS = ("threading.Thread", ".Process", "threading.Timer")
 #: Bases of the standard library that add no attribute anybody asks for by name.
 _PURE_BASES = ("abc.", "typing.", "enum.", "object", "typing_extensions.")
+#: Names that containers, strings and generators answer to; anything else on one of them is a mistake of the analysis.
+_METHODS = frozenset(
+    name
+    for kind in (list, tuple, dict, set, frozenset, str, bytes, int, float, collections.deque, type(iter(())))
+    for name in dir(kind)
+) | {"send", "throw", "close", "gi_frame", "put", "put_nowait", "get_nowait", "set", "reset"}

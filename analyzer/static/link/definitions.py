@@ -81,7 +81,10 @@ class Definitions:
                 found |= target
             else:
                 line = _line_of(decorator)
-                found |= self._in.calls.call_decorator(frame, decorator, frozenset((value,)), target, line)
+                result = self._in.calls.call_decorator(frame, decorator, frozenset((value,)), target, line)
+                found |= result
+                if any(isinstance(item, Unknown) for item in result):
+                    found |= target  # it ends outside the checkout: what comes back calls the function
         if not callee:
             self._in.starved()
             return target

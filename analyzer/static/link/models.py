@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sgl_graph.analyzer.static.facts import Expression
 from sgl_graph.analyzer.static.link.calls import Arguments
 from sgl_graph.analyzer.static.link.frame import Frame
+from sgl_graph.analyzer.static.link.truth import payload_of
 from sgl_graph.analyzer.static.link.values import (
     ANYTHING,
     BOTH,
@@ -53,6 +54,8 @@ _STRING_METHODS = {
     "title", "capitalize", "isdigit", "find",
 }  # fmt: skip
 _MOST_TEXTS = 64
+#: Results of results of calls outside the checkout are followed this far: `torch.cuda.CUDAGraph().pool()`.
+_MOST_CALLS = 2
 _LONGEST_TEXT = 2000
 _QUEUES = (
     "queue.Queue", "queue.SimpleQueue", "queue.LifoQueue", "queue.PriorityQueue", "asyncio.Queue", "weakref.WeakSet",
@@ -866,7 +869,7 @@ class Models:
             return arguments.get(0, "wrapper")
         self._in.calls.escape(frame, arguments.every())
         result: set[Value] = set(wrapped)
-        if self._in.keeps(path):
+        if self._in.keeps(path) and path.count("(") < _MOST_CALLS:
             result.add(External.of(f"{path}()"))
         else:
             result |= ANYTHING
@@ -1090,8 +1093,8 @@ class Models:
                 found.add(value)
             elif isinstance(value, Constant):
                 for member in members:
-                    cell = self._world.heap.cell(("class", member.cls, member.name))
-                    if value in self._world.heap.read(cell):
+                    payload = payload_of(member)
+                    if type(payload) is type(value.value) and payload == value.value:
                         found.add(member)
             else:
                 return frozenset(members)

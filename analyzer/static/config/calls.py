@@ -50,12 +50,14 @@ _DECORATORS = {
 }  # fmt: skip
 
 
-_SMALL_BUDGET = 20_000
-_UNKNOWN_RECURSION, _KNOWN_RECURSION = 6, 30
+_UNKNOWN_BUDGET = 1_500
+_UNKNOWN_RECURSION, _KNOWN_RECURSION = 1, 30
 
 
 class Calls(Objects):
     """The part of the evaluator that calls."""
+
+    _overridable: list[str] | None = None
 
     def call(self, function: Value, arguments: list[Value], keywords: dict[str, Value]) -> Value:
         if type(function) is Fuzzy:
@@ -157,8 +159,9 @@ class Calls(Objects):
         if self.deep() or self._recurses(function):
             return self.give_up(function, arguments, keywords, "calls nested too deeply")
         limit = self.limit
-        # A call may spend half of what its caller has left: one that does not end leaves enough for the rest.
-        self.limit = min(limit, self.steps + max(_SMALL_BUDGET, (limit - self.steps) // 2))
+        if self.forking:
+            # Inside unknown branches the work doubles with every test: what takes too long there is given up.
+            self.limit = min(limit, self.steps + _UNKNOWN_BUDGET)
         facts = function.facts
         frame = Frame(
             function.module, None if function.frame is function.module.frame else function.frame, function.qualname
@@ -213,7 +216,7 @@ class Calls(Objects):
     def _recurses(self, function: FunctionV) -> bool:
         """Whether a function calls itself again and again inside an unknown branch: both branches double every time."""
         times = sum(1 for frame in self.frames if frame.function is function.facts)
-        return times > (_UNKNOWN_RECURSION if self.levels else _KNOWN_RECURSION)
+        return times > (_UNKNOWN_RECURSION if self.forking else _KNOWN_RECURSION)
 
     def _bind_arguments(
         self, function: FunctionV, frame: Frame, arguments: list[Value], keywords: dict[str, Value]
@@ -435,9 +438,27 @@ class Calls(Objects):
         for call in operators.calls_in(statement):
             name = call[1][1] if call[1][0] == "n" else call[1][2] if call[1][0] == "a" else ""
             words = [argument[1] for argument in call[2] if argument[0] == "k"]
+            if name in profile.DECLARE_FUNCTIONS and any(argument[0] == "**" for argument in call[2]):
+                words += self._overridable or []
             if name in profile.DECLARE_FUNCTIONS and words:
                 receiver = next((given[a[1]] for a in call[2] if a[0] == "n" and a[1] in given), None)
                 self.declare_unknown(receiver, words, forgotten)
+
+    def recordable(self, function: Value) -> Sequence[str] | None:
+        plain = single(function)
+        if type(plain) is not FunctionV or plain.facts.name not in profile.DECLARE_FUNCTIONS or self.record is None:
+            return None
+        if self._overridable is None:
+            fields = set(self.record.attrs)
+            names: dict[str, None] = {}
+            for name in self.project.names():
+                if name.startswith(profile.OVERRIDE_PACKAGE):
+                    found = self.project.module(name)
+                    for index in range(len(found.facts.functions)) if found is not None else ():
+                        body = found.function_body(index) if found is not None else []
+                        names.update(dict.fromkeys(key for key in operators.literal_keys(body) if key in fields))
+            self._overridable = list(names)
+        return self._overridable
 
     def declare_unknown(self, receiver: Value, names: Sequence[str], forgotten: Value) -> None:
         """Fields recorded by a call that was not evaluated may hold anything."""

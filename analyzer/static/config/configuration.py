@@ -64,10 +64,22 @@ class ResolvedConfiguration:
         if self.record is None:
             return ABSENT
         record = self.record
+        if self.evaluator.unfinished:
+            return self._unfinished(name)
         decide = self._result_function
         if decide is not ABSENT:
             return self.ask(lambda: self.evaluator.call(decide, [record, name], {}))
         return self.ask(lambda: self.evaluator.get(record, name))
+
+    def _unfinished(self, name: str) -> Value:
+        """Where resolution was given up, only what the command gives is known, and that may be changed still."""
+        assert self.record is not None
+        raw = self.record.attrs.get(name, ABSENT)
+        if raw is ABSENT:
+            return ABSENT
+        declarations = self.evaluator.declarations
+        given = declarations is not None and name in declarations.given
+        return raw if given else fuzzy((raw,), True, frozenset({"model"}))
 
     @cached_property
     def _result_function(self) -> Value:

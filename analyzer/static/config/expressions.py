@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sgl_graph.analyzer.static import facts as f
@@ -111,7 +111,7 @@ class Expressions(Machine):
                     raise Unsupported("unknown positional arguments")
                 arguments += items
             elif kind == "**":
-                self._expand_keywords(self.evaluate(argument[1]), keywords)
+                self._expand_keywords(self.evaluate(argument[1]), keywords, function)
             else:
                 arguments.append(self.evaluate(argument))
         self.line = expression[3] or line
@@ -119,15 +119,29 @@ class Expressions(Machine):
         self.line = line
         return result
 
-    def _expand_keywords(self, value: Value, keywords: dict[str, Value]) -> None:
+    def _expand_keywords(self, value: Value, keywords: dict[str, Value], function: Value) -> None:
         options, open_ = options_of(value)
         if open_ or not all(type(option) is DictV and option.opaque is None for option in options):
-            raise Unsupported("unknown keyword arguments")
+            names = self.recordable(function)
+            if names is None:
+                raise Unsupported("unknown keyword arguments")
+            rest = unknown(operators.inner_deps(value), self.place())
+            for option in options:
+                if type(option) is DictV:
+                    for name, item in option.items.items():
+                        keywords[str(name)] = fuzzy((item, ABSENT), True, deps_of(value))
+            for name in names:
+                keywords.setdefault(name, fuzzy((rest, ABSENT), True, NO_DEPS))
+            return
         deps = deps_of(value)
         names = dict.fromkeys(name for option in options for name in option.items)
         for name in names:
             found = [option.items.get(name, ABSENT) for option in options]
             keywords[str(name)] = taint(found[0] if len(found) == 1 else fuzzy(found, False, deps), deps)
+
+    def recordable(self, function: Value) -> Sequence[str] | None:
+        """Fields that a call with unknown keywords may record; None when the function records nothing."""
+        raise NotImplementedError
 
     def _subscript(self, expression: f.Expression) -> Value:
         value = self.evaluate(expression[1])

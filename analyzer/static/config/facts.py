@@ -190,6 +190,13 @@ class LaunchFacts:
             models.apply_overrides(loaded, overrides)
         return loaded
 
+    def model_unknown(self, path: str | None) -> bool:
+        """Whether nothing is known of the model that is served."""
+        if path is None or self._model_configs(path) is not None:
+            return False
+        self.missing_models[path] = None
+        return True
+
     def path_is(self, path: str, kinds: tuple[str, ...]) -> Value:
         """Whether a path is a `file` or a `folder`, as seen from here.
 

@@ -74,6 +74,8 @@ class Journal:
         #: Depth of enclosing `try` statements with handlers: outside all of them a raise ends the launch.
         self.try_depth = 0
         self.control: Deps = NO_DEPS
+        #: Branches of unknown tests that are being run, one inside the other.
+        self.forking = 0
 
     def touch(self, item: Heap) -> None:
         """Call before an object is changed."""
@@ -94,6 +96,7 @@ class Journal:
             depth = len(self.levels)
             self.levels.append(Level())
             self.control = held | deps
+            self.forking += 1
             try:
                 kind, value = branch()
             except Raised as raised:
@@ -103,6 +106,7 @@ class Journal:
                 raise
             finally:
                 self.control = held
+                self.forking -= 1
             difference, pending = self.take(depth)
             outcomes.append(Outcome(kind, value, difference))
             outcomes += pending

@@ -29,8 +29,9 @@ from sgl_graph.analyzer.static.config.values import (
 )
 from sgl_graph.analyzer.static.project import Project
 
-_MAX_STEPS = 4_000_000
+_MAX_STEPS = 600_000
 _MAX_DEPTH = 90
+_ISOLATED_STEPS = 60_000
 
 
 class Unsupported(Exception):
@@ -64,6 +65,8 @@ class Machine(Operations):
         #: The arguments' object once the command is parsed, and fields settled by hand.
         self.record: Instance | None = None
         self.assumed_fields: dict[str, str] = {}
+        #: The resolution was given up: what the command does not give is unknown.
+        self.unfinished = False
         self.asserting = True
         #: Exceptions being handled, innermost last.
         self.handling: list[Raised] = []
@@ -101,12 +104,13 @@ class Machine(Operations):
 
     def isolated(self, work: Callable[[], Value]) -> Value:
         """Evaluate what does not depend on the state of the moment: module bodies, defaults, cached functions."""
-        held = self.levels, self.try_depth, self.control, self.line
-        self.levels, self.try_depth, self.control = [], 0, NO_DEPS
+        held = self.levels, self.try_depth, self.control, self.line, self.forking, self.limit
+        self.levels, self.try_depth, self.control, self.forking = [], 0, NO_DEPS, 0
+        self.limit = max(self.limit, self.steps + _ISOLATED_STEPS)
         try:
             return work()
         finally:
-            self.levels, self.try_depth, self.control, self.line = held
+            self.levels, self.try_depth, self.control, self.line, self.forking, self.limit = held
 
     # -- modules
 

@@ -153,6 +153,26 @@ def calls_in(statement: Statement) -> Iterator[Expression]:
             stack += item
 
 
+def literal_keys(body: Iterable[Statement]) -> Iterator[str]:
+    """String keys of the dictionary literals and item assignments of a body: what it may return as a field name."""
+    for statement in walk(body):
+        if statement[0] == "=":
+            for target in statement[2]:
+                if target[0] == "s" and target[2][0][0] == "v" and isinstance(target[2][0][1], str):
+                    yield target[2][0][1]
+        if statement[0] in _NESTED:
+            continue
+        stack: list[Any] = list(statement[2:])
+        while stack:
+            item = stack.pop()
+            if isinstance(item, list):
+                if len(item) == 2 and item[0] == "d" and isinstance(item[1], list):
+                    for key, _ in item[1]:
+                        if key is not None and key[0] == "v" and isinstance(key[1], str):
+                            yield key[1]
+                stack += item
+
+
 # -- truth
 
 

@@ -20,6 +20,9 @@ from sgl_graph.analyzer.static.config.values import ABSENT, Instance, ListV, Val
 from sgl_graph.analyzer.static.project import Project
 
 
+_UNKNOWN_MODEL_STEPS = 60_000
+
+
 def resolve(project: Project, launch: Launch) -> ResolvedConfiguration:
     """Resolve one launch.
 
@@ -50,16 +53,22 @@ def resolve(project: Project, launch: Launch) -> ResolvedConfiguration:
         record = single(evaluator.call(prepare, [ListV(list(tokens))], {}))
         if type(record) is Instance:
             evaluator.record = record
+            if facts.model_unknown(_target_model(launch)):
+                # Every architecture's branch is open: what is not settled soon will not be settled at all.
+                evaluator.limit = evaluator.steps + _UNKNOWN_MODEL_STEPS
             for name in (*profile.RESOLUTION_METHODS, *profile.CHECK_METHODS):
                 _call_method(evaluator, record, name)
             _publish(evaluator, record)
     except Rejected as rejected:
         starts = Starts(False, rejected.why, rejected.place.file, rejected.place.line)
+    except Unsupported:
+        evaluator.record = record if type(record) is Instance else evaluator.record
+        evaluator.unfinished = True
     except Raised as raised:
         starts = _failed(raised.value, raised.place)
         record = record if type(record) is Instance else evaluator.record
-    configuration = ResolvedConfiguration(evaluator, record if type(record) is Instance else None, starts, launch)
-    return configuration
+    evaluator.abandon(0)
+    return ResolvedConfiguration(evaluator, record if type(record) is Instance else evaluator.record, starts, launch)
 
 
 def _failed(value: Value, place: Place) -> Starts:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from sgl_graph.analyzer.static import profile
-from sgl_graph.analyzer.static.graphtypes import GraphTypes, last_name
+from sgl_graph.analyzer.static.graphtypes import GraphTypes
 from sgl_graph.analyzer.static.owners import CAPTURES, REPLAYS, Owners, outermost
 from sgl_graph.analyzer.static.rawsite import RawSite
 from sgl_graph.analyzer.static.scopes import CallFact, Scope
+from sgl_graph.analyzer.static.tags import last_name
 from sgl_graph.analyzer.static.text import render
 
 _NO_DEVICES: frozenset[str] = frozenset()

@@ -8,11 +8,12 @@ from collections.abc import Iterable, Sequence
 from sgl_graph.analyzer.records.pathmap import CodeRef, Reach
 from sgl_graph.analyzer.static.facts import Expression
 from sgl_graph.analyzer.static.families import is_draft
-from sgl_graph.analyzer.static.graphtypes import GraphTypes, last_name
+from sgl_graph.analyzer.static.graphtypes import GraphTypes
 from sgl_graph.analyzer.static.linked import Known, Linked, Truth
 from sgl_graph.analyzer.static.rawsite import RawSite
 from sgl_graph.analyzer.static.reach import Reachability
 from sgl_graph.analyzer.static.scopes import Scope, public
+from sgl_graph.analyzer.static.tags import last_name
 from sgl_graph.analyzer.static.text import render
 
 

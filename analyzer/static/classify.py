@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from sgl_graph.analyzer.records.pathmap import Inspectability, Reason
 from sgl_graph.analyzer.static.devices import DeviceKinds
-from sgl_graph.analyzer.static.graphtypes import enclosing_method
 from sgl_graph.analyzer.static.owners import Owners
 from sgl_graph.analyzer.static.rawsite import RawSite
+from sgl_graph.analyzer.static.tags import enclosing_method
 
 LIFETIME: Inspectability = "lifetime-inspectable"
 REPLAY_ONLY: Inspectability = "replay-observable-only"

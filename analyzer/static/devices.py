@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable
 
 from sgl_graph.analyzer.static.facts import Expression
-from sgl_graph.analyzer.static.graphtypes import enclosing_method
 from sgl_graph.analyzer.static.owners import Owners, is_own_call
 from sgl_graph.analyzer.static.project import dotted_text
 from sgl_graph.analyzer.static.rawsite import RawSite
 from sgl_graph.analyzer.static.scopes import Scope, Test
+from sgl_graph.analyzer.static.tags import enclosing_method
 
 Devices = frozenset[str]
 _AVAILABILITY = re.compile(r"^torch\.(cuda|npu|xpu|musa|hpu|mps|mlu)\.is_available$")

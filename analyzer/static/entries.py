@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from sgl_graph.analyzer.static.graphtypes import GraphTypes, last_name
+from sgl_graph.analyzer.static.graphtypes import GraphTypes
 from sgl_graph.analyzer.static.owners import Owners, outermost
 from sgl_graph.analyzer.static.rawsite import RawSite
 from sgl_graph.analyzer.static.scopes import CallFact, Scope
+from sgl_graph.analyzer.static.tags import last_name
 from sgl_graph.analyzer.static.text import render
 
 _STARTING = {"runner", "runner-chosen", "runner-capture", "table-capture"}

@@ -11,200 +11,39 @@ from collections.abc import Callable, Iterable, Iterator
 
 from sgl_graph.analyzer.static.facts import Expression
 from sgl_graph.analyzer.static.project import Project, dotted_text
-from sgl_graph.analyzer.static.scopes import Binding, CallFact, Scope, scopes_of
+from sgl_graph.analyzer.static.scopes import Binding, Scope
+from sgl_graph.analyzer.static.tags import (
+    NONE,
+    Tags,
+    argument_for,
+    contained,
+    elements,
+    enclosing_method,
+    last_name,
+    self_name,
+)
+from sgl_graph.analyzer.static.typehints import Annotations
 
-Tags = frozenset[str]
-NONE: Tags = frozenset()
 _PASSING = {"list", "tuple", "set", "reversed", "sorted", "enumerate", "iter", "zip", "dict", "filter"}
 _ELEMENT_METHODS = {"get", "pop", "setdefault", "popleft", "popitem"}
 _PASSING_METHODS = {"values", "items", "copy"}
-_UNIONS = {"Optional", "Union", "Annotated", "ClassVar", "Final", "Required"}
-_CONTAINERS = {
-    "List", "list", "Dict", "dict", "Tuple", "tuple", "Set", "set", "Sequence", "Iterable", "Iterator", "Mapping",
-    "MutableMapping", "ContextVar", "DefaultDict", "defaultdict", "OrderedDict", "Deque", "deque", "Generator", "Collection",
-}  # fmt: skip
 _BUDGET = 30_000
 
 
-class GraphTypes:
+class GraphTypes(Annotations):
     """Lazy evaluation of expressions to tags over the modules named at the start and whatever they lead to."""
 
     def __init__(self, project: Project, modules: Iterable[str]) -> None:
-        self.project = project
-        self.roots: dict[str, Scope] = {}
-        self.scopes: dict[str, Scope] = {}
-        self._members: dict[str, dict[str, Scope]] = {}
-        self._self_attributes: dict[str, dict[str, list[tuple[Scope, Binding]]]] = {}
-        self._foreign: dict[str, list[tuple[Scope, Expression, Binding]]] = {}
-        self._calls: dict[str, list[tuple[Scope, CallFact]]] = {}
-        self._subclasses: dict[str, set[str]] = {}
         self._memo: dict[tuple[str, int | str, int], Tags] = {}
-        #: Methods of other classes that a class calls on its own objects: `Other.method(self)`.
-        self.borrowed: dict[str, list[Scope]] = {}
-        self._opened: set[str] = set()
-        self._surveyed: set[str] = set()
         self._keep: list[Expression] = []
         self._active: dict[tuple[str, int | str, int], int] = {}
         self._lowest = 1 << 30
         self._spent = 0
-        self.indexed: list[str] = []
-        self.extend(modules)
+        super().__init__(project, modules)
 
-    def extend(self, modules: Iterable[str]) -> None:
-        """Read further modules; what was evaluated so far is evaluated anew."""
-        for name in modules:
-            root = self._load(name)
-            if root is not None:
-                self.indexed.append(name)
-                self._index(root)
+    def forget(self) -> None:
+        """Drop what was evaluated: more modules are known now."""
         self._memo.clear()
-        for scope in list(self.scopes.values()):
-            if scope.kind == "class":
-                for base in self.bases(scope.name):
-                    self._subclasses.setdefault(base, set()).add(scope.name)
-        self._find_borrowed()
-        self._memo.clear()
-
-    def _find_borrowed(self) -> None:
-        for module in self.indexed:
-            for scope in self.roots[module].walk():
-                method = enclosing_method(scope)
-                if method is None or method.owner is None:
-                    continue
-                receiver = ["n", self_name(method)]
-                for call in scope.calls:
-                    callee, arguments = call.expression[1], call.expression[2]
-                    if callee[0] != "a" or callee[1][0] != "n" or not arguments or arguments[0] != receiver:
-                        continue
-                    for tag in self.evaluate(scope, callee[1]):
-                        found = self.method(tag[6:], callee[2]) if tag.startswith("class:") else None
-                        held = self.borrowed.setdefault(method.owner, []) if found is not None else []
-                        if found is not None and found not in held and found.owner not in self.mro(method.owner):
-                            held.append(found)
-
-    # -- structure
-
-    def _load(self, name: str) -> Scope | None:
-        root = self.roots.get(name)
-        if root is None:
-            module = self.project.module(name)
-            if module is None:
-                return None
-            root = self.roots[name] = scopes_of(module)
-            self._place(root)
-        return root
-
-    def _place(self, scope: Scope) -> None:
-        """Make a scope known by name, with the classes in it; functions are opened when somebody looks inside."""
-        self.scopes[scope.name] = scope
-        if scope.parent is not None:
-            self._members.setdefault(scope.parent.name, {})[scope.qualname.rsplit(".", 1)[-1]] = scope
-        if scope.kind != "function":
-            for child in scope.children:
-                self._place(child)
-
-    def _open(self, scope: Scope) -> None:
-        """Read a function's body: local definitions and assignments to attributes become known."""
-        if scope.name in self._opened:
-            return
-        self._opened.add(scope.name)
-        if scope.kind == "function":
-            for child in scope.children:
-                self._place(child)
-        method = enclosing_method(scope)
-        receiver = self_name(method) if method is not None else None
-        for base, attribute, binding in scope.attributes:
-            if base == ["n", receiver] and method is not None and method.owner is not None:
-                table = self._self_attributes.setdefault(method.owner, {})
-                table.setdefault(attribute, []).append((scope, binding))
-            else:
-                self._foreign.setdefault(attribute, []).append((scope, base, binding))
-
-    def _open_all(self, scope: Scope) -> None:
-        self._open(scope)
-        for child in scope.children:
-            self._open_all(child)
-
-    def _index(self, root: Scope) -> None:
-        """Open a whole module and list its calls by the name of the callee."""
-        self._open_all(root)
-        for scope in root.walk():
-            for call in scope.calls:
-                name = last_name(call.expression[1])
-                if name is not None:
-                    self._calls.setdefault(name, []).append((scope, call))
-
-    def _instance_attributes(self, class_name: str) -> dict[str, list[tuple[Scope, Binding]]]:
-        """Assignments to attributes of the receiver in all methods of a class body."""
-        if class_name not in self._surveyed:
-            self._surveyed.add(class_name)
-            for method in self.methods(class_name).values():
-                self._open_all(method)
-        return self._self_attributes.get(class_name, {})
-
-    def assigned(self, class_name: str, attribute: str) -> list[tuple[Scope, Binding]]:
-        """Where the methods of a class body assign an attribute of the receiver."""
-        return self._instance_attributes(class_name).get(attribute, [])
-
-    def attribute_names(self, class_name: str) -> set[str]:
-        """Attributes that the methods of a class body assign on the receiver."""
-        return set(self._instance_attributes(class_name))
-
-    def member(self, owner: str, name: str) -> Scope | None:
-        """The function or class that a class, module or function body defines under a name."""
-        return self._members.get(owner, {}).get(name)
-
-    def methods(self, class_name: str) -> dict[str, Scope]:
-        """Functions of a class body by name."""
-        return {name: scope for name, scope in self._members.get(class_name, {}).items() if scope.kind == "function"}
-
-    def bases(self, class_name: str) -> list[str]:
-        """Qualified names (or access paths outside the checkout) of the direct bases."""
-        scope = self.scopes.get(class_name)
-        if scope is None or scope.class_ is None or scope.parent is None:
-            return []
-        found: list[str] = []
-        for base in scope.class_.bases:
-            plain = base[1] if base[0] == "s" else base
-            for tag in sorted(self.evaluate(scope.parent, plain)):
-                found.append(tag.removeprefix("class:"))
-        return found
-
-    def mro(self, class_name: str) -> list[str]:
-        """The class and its ancestors, nearest first (depth first, repeats dropped)."""
-        order: list[str] = []
-        stack = [class_name]
-        while stack:
-            name = stack.pop(0)
-            if name not in order:
-                order.append(name)
-                stack = self.bases(name) + stack if ":" in name else stack
-        return order
-
-    def subclasses(self, class_name: str) -> list[str]:
-        """All known descendants, sorted."""
-        seen: set[str] = set()
-        stack = [class_name]
-        while stack:
-            for name in self._subclasses.get(stack.pop(), ()):
-                if name not in seen:
-                    seen.add(name)
-                    stack.append(name)
-        return sorted(seen)
-
-    def method(self, class_name: str, name: str) -> Scope | None:
-        """A method by lookup along the ancestors."""
-        for ancestor in self.mro(class_name):
-            found = self.member(ancestor, name)
-            if found is not None and found.kind == "function":
-                return found
-        return None
-
-    def callers(self, name: str) -> list[tuple[Scope, CallFact]]:
-        """Calls whose callee ends in this name."""
-        return self._calls.get(name, [])
-
-    # -- values
 
     def evaluate(self, scope: Scope, expression: Expression) -> Tags:
         """What an expression of a scope may be."""
@@ -543,48 +382,6 @@ class GraphTypes:
             return contained(frozenset(made)) | self._union(scope, positional[1:])
         return frozenset({tag + "()"})
 
-    def annotation(self, scope: Scope, item: Expression) -> Tags:
-        """What a value annotated so may be."""
-        operation = item[0]
-        if operation == "v":
-            return self._text_annotation(scope, item[1]) if isinstance(item[1], str) else NONE
-        if operation == "b":
-            return self.annotation(scope, item[2]) | self.annotation(scope, item[3])
-        if operation == "s":
-            head = last_name(item[1])
-            inner = item[2][0][1] if len(item[2]) == 1 and item[2][0][0] == "t" else item[2]
-            if head in _UNIONS:
-                return frozenset().union(*(self.annotation(scope, part) for part in inner))
-            if head in _CONTAINERS and inner:
-                return contained(self.annotation(scope, inner[-1]))
-            if head == "Callable":
-                return NONE
-            if head in ("Type", "type"):
-                return frozenset(t.replace("obj:", "class:", 1) for t in self.annotation(scope, inner[0]))
-            return self.annotation(scope, item[1])
-        if operation in ("n", "a"):
-            found = set()
-            for tag in self.evaluate(scope, item):
-                if tag.startswith("class:"):
-                    found.add("obj:" + tag[6:])
-                elif ":" not in tag and not tag.startswith(("[]", "typing.")) and not tag.endswith(")"):
-                    found.add(tag + "()")
-            return frozenset(found)
-        return NONE
-
-    def _text_annotation(self, scope: Scope, text: str) -> Tags:
-        found: set[str] = set()
-        for part in text.split("|"):
-            name = part.strip().removeprefix("Optional[").removesuffix("]").strip()
-            if name.replace(".", "").isidentifier():
-                pieces = name.split(".")
-                item: Expression = ["n", pieces[0]]
-                for piece in pieces[1:]:
-                    item = ["a", item, piece, 0]
-                self._keep.append(item)
-                found |= self.annotation(scope, item)
-        return frozenset(found)
-
 
 def _declaring(root: Scope, name: str) -> Iterator[Scope]:
     """Functions of a module that may assign a global of this name."""
@@ -597,65 +394,3 @@ def _declaring(root: Scope, name: str) -> Iterator[Scope]:
             and name.encode() in bytes(scope.function.body)
         ):
             yield from scope.walk()
-
-
-def elements(tags: Tags) -> Tags:
-    """What a container may hold."""
-    return frozenset(tag[2:] for tag in tags if tag.startswith("[]"))
-
-
-def contained(tags: Tags) -> Tags:
-    """A container of such values."""
-    return frozenset("[]" + tag for tag in tags)
-
-
-def class_tags(tags: Tags) -> list[str]:
-    """Classes whose instances are among the values, sorted."""
-    return sorted(tag[4:] for tag in tags if tag.startswith("obj:"))
-
-
-def last_name(item: Expression) -> str | None:
-    """`c` of `a.b.c`, of `c`, and of calls and subscripts of them."""
-    while item and item[0] in ("c", "s"):
-        item = item[1]
-    if item and item[0] == "n":
-        return str(item[1])
-    return str(item[2]) if item and item[0] == "a" else None
-
-
-def enclosing_method(scope: Scope) -> Scope | None:
-    """The method whose body holds a scope (itself, or through local functions)."""
-    at: Scope | None = scope
-    while at is not None and at.kind == "function":
-        if at.owner is not None:
-            return at
-        at = at.parent
-    return None
-
-
-def self_name(scope: Scope | None) -> str | None:
-    """The name of a method's receiver parameter."""
-    if scope is None or scope.owner is None or scope.function is None or not scope.function.parameters:
-        return None
-    if any(dotted_text(d) == "staticmethod" for d in scope.decorators):
-        return None
-    return scope.function.parameters[0].name
-
-
-def argument_for(call: Expression, scope: Scope, name: str) -> Expression | None:
-    """The argument of a call that a parameter of the called function receives."""
-    function = scope.function
-    assert function is not None
-    for argument in call[2]:
-        if argument[0] == "k" and argument[1] == name:
-            value: Expression = argument[2]
-            return value
-    names = [p.name for p in function.parameters if p.kind in ("p", "n")]
-    if self_name(scope) is not None:
-        names = names[1:]
-    if name in names:
-        position = names.index(name)
-        positional: list[Expression] = [a for a in call[2] if a[0] not in ("k", "*", "**")]
-        if position < len(positional):
-            return positional[position]
-    return None

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from sgl_graph.analyzer.records.pathmap import CodeRef
 from sgl_graph.analyzer.static.facts import Expression
-from sgl_graph.analyzer.static.graphtypes import GraphTypes, argument_for, enclosing_method, last_name
+from sgl_graph.analyzer.static.graphtypes import GraphTypes
 from sgl_graph.analyzer.static.owners import Owners
 from sgl_graph.analyzer.static.primitives import is_graph
 from sgl_graph.analyzer.static.scopes import Scope
+from sgl_graph.analyzer.static.tags import argument_for, enclosing_method, last_name
 from sgl_graph.analyzer.static.text import render
 
 _DEEPEST = 6

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from sgl_graph.analyzer.static.facts import Expression
-from sgl_graph.analyzer.static.graphtypes import GraphTypes, enclosing_method, last_name, self_name
+from sgl_graph.analyzer.static.graphtypes import GraphTypes
 from sgl_graph.analyzer.static.scopes import CallFact, Scope
+from sgl_graph.analyzer.static.tags import enclosing_method, last_name, self_name
 
 CAPTURES, REPLAYS = "C", "R"
 Effects = frozenset[str]

@@ -22,11 +22,11 @@ from sgl_graph.analyzer.static import profile
 from sgl_graph.analyzer.static.chains import Chains
 from sgl_graph.analyzer.static.classify import weakest
 from sgl_graph.analyzer.static.families import family_of_name, is_draft
-from sgl_graph.analyzer.static.graphtypes import class_tags, enclosing_method
 from sgl_graph.analyzer.static.labels import KeyOf, Keys
 from sgl_graph.analyzer.static.owners import CAPTURES, outermost
 from sgl_graph.analyzer.static.rawsite import RawSite
 from sgl_graph.analyzer.static.sites import SiteSearch
+from sgl_graph.analyzer.static.tags import class_tags, enclosing_method
 
 _PHASES: Mapping[str, str] = {
     "decode": "decode", "verify": "decode", "draft": "decode", "draft-extend": "decode",

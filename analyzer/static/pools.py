@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from sgl_graph.analyzer.static.graphtypes import GraphTypes, argument_for, last_name
+from sgl_graph.analyzer.static.graphtypes import GraphTypes
 from sgl_graph.analyzer.static.primitives import api_of, is_pool
 from sgl_graph.analyzer.static.rawsite import RawSite
 from sgl_graph.analyzer.static.scopes import CallFact, Scope
+from sgl_graph.analyzer.static.tags import argument_for, last_name
 from sgl_graph.analyzer.static.text import render
 
 _NO_DEVICES: frozenset[str] = frozenset()

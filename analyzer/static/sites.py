@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 
 from sgl_graph.analyzer.static import breaks, entries, pools
 from sgl_graph.analyzer.static.facts import Expression
-from sgl_graph.analyzer.static.graphtypes import GraphTypes, last_name
+from sgl_graph.analyzer.static.graphtypes import GraphTypes
 from sgl_graph.analyzer.static.owners import CAPTURES, REPLAYS, Owners, is_own_call, may_lead_to, outermost
 from sgl_graph.analyzer.static.primitives import GRAPH_METHODS, UNMISTAKABLE, Api, api_of, is_graph
 from sgl_graph.analyzer.static.project import Project, module_name
 from sgl_graph.analyzer.static.rawsite import RawSite
 from sgl_graph.analyzer.static.scopes import CallFact, Scope
+from sgl_graph.analyzer.static.tags import last_name
 from sgl_graph.analyzer.static.text import render
 
 #: Text that a module with a graph primitive cannot do without. It chooses what is read; it finds no site.

@@ -25,6 +25,7 @@ from sgl_graph.analyzer.static.families import family_of_name, is_draft
 from sgl_graph.analyzer.static.labels import KeyOf, Keys
 from sgl_graph.analyzer.static.owners import CAPTURES, outermost
 from sgl_graph.analyzer.static.rawsite import RawSite
+from sgl_graph.analyzer.static.settings import PhaseSizes
 from sgl_graph.analyzer.static.sites import SiteSearch
 from sgl_graph.analyzer.static.tags import class_tags, enclosing_method
 
@@ -34,14 +35,6 @@ _PHASES: Mapping[str, str] = {
 }  # fmt: skip
 _WEAK: dict[Reach, int] = {"yes": 0, "unresolved": 1, "no": 2}
 _CORE = ("capture", "replay", "pool", "break", "update")
-
-
-@dataclass(frozen=True, slots=True)
-class BucketList:
-    """The configured sizes of one phase."""
-
-    sizes: tuple[int, ...] | None
-    source: CodeRef | None
 
 
 @dataclass(slots=True)
@@ -55,7 +48,7 @@ class PathInput:
     keys: Keys
     settings: Mapping[str, Any]
     unconfirmed: frozenset[str]
-    buckets: Mapping[str, BucketList]
+    buckets: Mapping[str, PhaseSizes]
     components: Sequence[Component]
     worker: str
     #: Classes that an attribute of a class may hold under this configuration; None: not linked.

@@ -18,7 +18,7 @@ from sgl_graph.analyzer.static.families import family_of_site
 from sgl_graph.analyzer.static.gaps import gaps_of
 from sgl_graph.analyzer.static.labels import Keys
 from sgl_graph.analyzer.static.linked import Linked
-from sgl_graph.analyzer.static.paths import BucketList, PathFinder, PathInput
+from sgl_graph.analyzer.static.paths import PathFinder, PathInput
 from sgl_graph.analyzer.static.project import Project
 from sgl_graph.analyzer.static.rawsite import RawSite
 from sgl_graph.analyzer.static.reach import Reachability, Reached
@@ -202,7 +202,7 @@ def _paths(
             keys=Keys(parts.search.owners),
             settings=settings.values,
             unconfirmed=settings.unconfirmed,
-            buckets={b.phase: BucketList(b.sizes, b.source) for b in settings.buckets},
+            buckets={sizes.phase: sizes for sizes in settings.buckets},
             components=components,
             worker=processes[0].role if processes else "scheduler",
             holdings=holdings,

@@ -63,21 +63,6 @@ class Body:
 class Scope:
     """A module, a class body or a function (lambdas included); a function's body is read on first use."""
 
-    __slots__ = (
-        "_body",
-        "_index",
-        "class_",
-        "decorators",
-        "function",
-        "kind",
-        "line",
-        "module",
-        "name",
-        "owner",
-        "parent",
-        "qualname",
-    )
-
     def __init__(
         self,
         module: Module,

@@ -6,26 +6,21 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from sgl_graph.analyzer.static import breaks, entries, pools
+from sgl_graph.analyzer.static import breaks, compiled, entries, pools
+from sgl_graph.analyzer.static.callees import may_lead_to
 from sgl_graph.analyzer.static.facts import Expression
 from sgl_graph.analyzer.static.graphtypes import GraphTypes
-from sgl_graph.analyzer.static.owners import CAPTURES, REPLAYS, Owners, is_own_call, may_lead_to, outermost
+from sgl_graph.analyzer.static.owners import CAPTURES, REPLAYS, Owners, is_own_call, outermost
 from sgl_graph.analyzer.static.primitives import GRAPH_METHODS, UNMISTAKABLE, Api, api_of, is_graph
-from sgl_graph.analyzer.static.project import Project, module_name
+from sgl_graph.analyzer.static.project import Project
 from sgl_graph.analyzer.static.rawsite import RawSite
 from sgl_graph.analyzer.static.scopes import CallFact, Scope
 from sgl_graph.analyzer.static.tags import last_name
 from sgl_graph.analyzer.static.text import render
+from sgl_graph.analyzer.static.textindex import TextIndex
 
-#: Text that a module with a graph primitive cannot do without. It chooses what is read; it finds no site.
-#: A module without any of these words is never looked at: a plain search is far quicker than the pattern below.
-_HINTS = (b"raph", b"Capture", b".region(", b"torchair")
 #: Modules are found by names that those found before make known.
 _ROUNDS = 3
-_TOKENS = re.compile(
-    rb"(?:CUDA|NPU|XPU|MUSA)Graph\b|cudaGraph[A-Z]|hipGraph[A-Z]|cuGraph[A-Z]|StreamBeginCapture|graph_pool_handle"
-    rb"|capture_begin|make_graphed_callables|\.graph\(|\.cuda_graph\b|torchair|\.region\(|torch\.compile\("
-)
 _NAMES = {
     "graph", "graph_pool_handle", "make_graphed_callables", "MemPool", "use_mem_pool", "cuda_graph", "region",
     "get_npu_backend", *GRAPH_METHODS,
@@ -56,7 +51,7 @@ class SiteSearch:
 
 def find_sites(project: Project, folder: str = "sglang/srt/") -> SiteSearch:
     """All graph primitives in the serving package, sorted by file and line."""
-    index = _TextIndex(project, folder)
+    index = TextIndex(project, folder)
     types = GraphTypes(project, index.first())
     found = _direct(types)
     owners = Owners(types, _effects(found))
@@ -69,36 +64,9 @@ def find_sites(project: Project, folder: str = "sglang/srt/") -> SiteSearch:
     found += _owner_sites(types, owners)
     found += pools.find(types, found)
     found += breaks.find(types, owners, found)
-    found += _compiled_tables(types)
+    found += compiled.find(types, _indexed(types))
     found += entries.find(types, owners, found, index.mentioning)
     return SiteSearch(types, owners, _unique(found))
-
-
-class _TextIndex:
-    """Which modules to read, by their text; each is handed out once."""
-
-    def __init__(self, project: Project, folder: str) -> None:
-        self._project = project
-        text = project.sources.text
-        paths = [path for path in project.sources.paths() if path.startswith(folder)]
-        self._texts = {path: text(path) for path in paths}
-        self._hinted = [path for path, source in self._texts.items() if any(hint in source for hint in _HINTS)]
-
-    def first(self) -> list[str]:
-        """Modules that may call a graph interface themselves."""
-        return self._hand_out([path for path in self._hinted if _TOKENS.search(self._texts[path])])
-
-    def mentioning(self, names: Iterable[str]) -> list[str]:
-        """Further modules that mention any of these identifiers."""
-        wanted = [name.encode() for name in sorted(names)]
-        return self._hand_out([path for path, source in self._texts.items() if any(name in source for name in wanted)])
-
-    def _hand_out(self, taken: list[str]) -> list[str]:
-        for path in taken:
-            del self._texts[path]
-        names = [module_name(path)[0] for path in taken]
-        self._project.prefetch(names)
-        return names
 
 
 def _outside_names(types: GraphTypes, owners: Owners) -> set[str]:
@@ -373,34 +341,6 @@ def _stores(types: GraphTypes, owners: Owners, scope: Scope) -> list[RawSite]:
 
 def _may_be_graph(scope: Scope, value: Expression, owners: Owners) -> bool:
     return "graph" in (last_name(value) or "").lower() or may_lead_to(scope, value, API_NAMES)
-
-
-# -- compiled callables that are kept by shape and called as if they were graphs
-
-
-def _compiled_tables(types: GraphTypes) -> list[RawSite]:
-    found: list[RawSite] = []
-    for scope in _indexed(types):
-        for target, value, line, _ in scope.assignments:
-            if target[0] == "s" and target[1][0] == "a" and "torch.compile()" in types.evaluate(scope, value):
-                found.append(
-                    RawSite(scope, line, "capture", "compiled", render(target), frozenset({"host"}), key=target)
-                )
-    modules = {site.scope.module.name for site in found}
-    for scope in _indexed(types):
-        if scope.module.name not in modules:
-            continue
-        for call in scope.calls:
-            callee = call.expression[1]
-            if last_name(callee) == "compile" and "torch.compile" in types.evaluate(scope, callee):
-                found.append(
-                    RawSite(scope, call.line, "capture", "compiled", render(callee), frozenset({"host"}), call=call)
-                )
-            elif callee[0] == "s" and "torch.compile()" in types.evaluate(scope, callee):
-                found.append(
-                    RawSite(scope, call.line, "replay", "compiled", render(callee), frozenset({"host"}), call=call)
-                )
-    return found
 
 
 def _unique(sites: list[RawSite]) -> list[RawSite]:

@@ -1,0 +1,43 @@
+"""A cheap textual index: it chooses the modules that the search reads, and finds no primitive itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from sgl_graph.analyzer.static.project import Project, module_name
+
+#: Text that a module with a graph primitive cannot do without. It chooses what is read; it finds no site.
+#: A module without any of these words is never looked at: a plain search is far quicker than the pattern below.
+_HINTS = (b"raph", b"Capture", b".region(", b"torchair")
+_TOKENS = re.compile(
+    rb"(?:CUDA|NPU|XPU|MUSA)Graph\b|cudaGraph[A-Z]|hipGraph[A-Z]|cuGraph[A-Z]|StreamBeginCapture|graph_pool_handle"
+    rb"|capture_begin|make_graphed_callables|\.graph\(|\.cuda_graph\b|torchair|\.region\(|torch\.compile\("
+)
+
+
+class TextIndex:
+    """Which modules to read, by their text; each is handed out once."""
+
+    def __init__(self, project: Project, folder: str) -> None:
+        self._project = project
+        text = project.sources.text
+        paths = [path for path in project.sources.paths() if path.startswith(folder)]
+        self._texts = {path: text(path) for path in paths}
+        self._hinted = [path for path, source in self._texts.items() if any(hint in source for hint in _HINTS)]
+
+    def first(self) -> list[str]:
+        """Modules that may call a graph interface themselves."""
+        return self._hand_out([path for path in self._hinted if _TOKENS.search(self._texts[path])])
+
+    def mentioning(self, names: Iterable[str]) -> list[str]:
+        """Further modules that mention any of these identifiers."""
+        wanted = [name.encode() for name in sorted(names)]
+        return self._hand_out([path for path, source in self._texts.items() if any(name in source for name in wanted)])
+
+    def _hand_out(self, taken: list[str]) -> list[str]:
+        for path in taken:
+            del self._texts[path]
+        names = [module_name(path)[0] for path in taken]
+        self._project.prefetch(names)
+        return names

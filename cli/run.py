@@ -163,7 +163,11 @@ def _serve(options: RunOptions, *, dry_run: bool, format_: Format) -> ExitCode:
     with tempfile.TemporaryDirectory(prefix="sgl-graph-") as folder:
         # The injection is no evidence, so it stays out of the archive.
         inject = FolderInjector(Path(folder), inspector=inspector or "cuda", tool=prepared.plan.tool_digest)
-        finished = execute(options, prepared, inject, markdown, console.note)
+        try:
+            finished = execute(options, prepared, inject, markdown, console.note)
+        except KeyboardInterrupt:
+            console.warn(f"interrupted: the servers are stopped, and what happened so far is in {options.out}")
+            raise
     _conclude(finished, format_)
     return exit_code(finished.ledger)
 

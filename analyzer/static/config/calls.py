@@ -121,6 +121,10 @@ class Calls(Objects):
         deps = deps_of(function)
         for value in (*arguments, *keywords.values()):
             deps |= deps_of(value)
+        if self.frames and self.frames[-1].module.name.startswith(profile.OVERRIDE_PACKAGE) and self.overridable():
+            # A provider of an unknown architecture returns fields that some provider returns.
+            rest = unknown(deps, self.place())
+            return DictV({name: fuzzy((rest, ABSENT), True, deps) for name in self.overridable()})
         return unknown(deps, self.place())
 
     def _call_bound(self, function: Bound, arguments: list[Value], keywords: dict[str, Value]) -> Value:
@@ -446,19 +450,22 @@ class Calls(Objects):
 
     def recordable(self, function: Value) -> Sequence[str] | None:
         plain = single(function)
-        if type(plain) is not FunctionV or plain.facts.name not in profile.DECLARE_FUNCTIONS or self.record is None:
+        if type(plain) is not FunctionV or plain.facts.name not in profile.DECLARE_FUNCTIONS:
             return None
-        if self._overridable is None:
-            fields = set(self.record.attrs)
+        return self.overridable() or None
+
+    def overridable(self) -> list[str]:
+        """Arguments that model-specific code may decide: the keys of the dictionaries that it builds."""
+        if self._overridable is None and self.declarations is not None:
+            fields = {declaration.dest for declaration in self.declarations.items}
             names: dict[str, None] = {}
             for name in self.project.names():
-                if name.startswith(profile.OVERRIDE_PACKAGE):
-                    found = self.project.module(name)
-                    for index in range(len(found.facts.functions)) if found is not None else ():
-                        body = found.function_body(index) if found is not None else []
-                        names.update(dict.fromkeys(key for key in operators.literal_keys(body) if key in fields))
+                found = self.project.module(name) if name.startswith(profile.OVERRIDE_PACKAGE) else None
+                for index in range(len(found.facts.functions)) if found is not None else ():
+                    keys = operators.literal_keys(found.function_body(index)) if found is not None else ()
+                    names.update(dict.fromkeys(key for key in keys if key in fields))
             self._overridable = list(names)
-        return self._overridable
+        return self._overridable or []
 
     def declare_unknown(self, receiver: Value, names: Sequence[str], forgotten: Value) -> None:
         """Fields recorded by a call that was not evaluated may hold anything."""

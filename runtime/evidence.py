@@ -103,7 +103,7 @@ def read_evidence(root: Path, *, tool_digest: str, view: MapView | None = None) 
         lifetime=lifetime,
         view=view or _view(root, limitations),
         server_info=_mapping(root, f"{watched}/{SERVER_INFO}", limitations),
-        source_index=_mapping(root, SOURCE, limitations),
+        source_index=_index(root, limitations),
         file_digests=_digests(
             root, [*(f"{RECEIPTS}/{Path(r.name).name}" for r in files), f"{watched}/{OUTCOME}", PLAN]
         ),
@@ -193,6 +193,17 @@ def _mapping(root: Path, name: str, limitations: list[str]) -> Mapping[str, Any]
         limitations.append(error.message)
         return None
     return body if isinstance(body, dict) else None
+
+
+def _index(root: Path, limitations: list[str]) -> dict[str, str] | None:
+    """Module digests of the checkout; one that is no digest is damage, and the module then unknown."""
+    body = _mapping(root, SOURCE, limitations)
+    if body is None:
+        return None
+    found = {name: digest for name, digest in body.items() if isinstance(digest, str)}
+    if len(found) < len(body):
+        limitations.append(f"{SOURCE}: {len(body) - len(found)} modules have no digest")
+    return found
 
 
 def _digests(root: Path, names: list[str]) -> dict[str, str]:

@@ -454,13 +454,16 @@ class Models:
             if isinstance(owner, Constant) and isinstance(owner.value, str) and known and known[2] != 0:
                 found.add(Constant.of(owner.value[slice(*known)], owner.origin))
             elif isinstance(owner, Container) and owner.kind in ("list", "tuple"):
-                part = self._new(owner.kind, (id(e), "slice", owner.serial), frame)
-                if owner.length is not None and known and known[2] != 0:
-                    positions = range(owner.length)[slice(*known)]
+                # One part for each length: `rest = rest[1:]` shall not make another one each time around.
+                length = owner.length
+                if length is not None and known and known[2] != 0:
+                    part = self._new(owner.kind, (id(e), "slice", length), frame)
+                    positions = range(length)[slice(*known)]
                     part.length = len(positions)
                     for place, position in enumerate(positions):
                         self._world.put(part, Constant.of(place), self._world.element(owner, Constant.of(position)))
                 else:
+                    part = self._new(owner.kind, (id(e), "slice"), frame)
                     part.length = None
                     self._world.put(part, None, self._world.all_elements(owner))
                 found.add(part)

@@ -209,7 +209,7 @@ def test_hard_programs_end(text: str) -> None:
 _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=_QUIET)
+@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=_QUIET)
 @given(main=MODULES, one=MODULES)
 @example(main="from pkg.one import *\nf()", one="from main import *\ndef f(): g()")
 def test_generated_programs_link(main: str, one: str) -> None:
@@ -275,6 +275,6 @@ def test_two_links_of_one_program_are_equal(tmp_path: Path) -> None:
     held = [object() for _ in range(1000)]  # so that nothing lies where it lay
     second = link(Project(FolderSources(tmp_path)), [entry], survey=survey)
     assert held and _content(first) == _content(second)
-    # Handlers in a table by type, called through `dict.get`, down to the innermost expression.
-    assert first.reached["sgl_graph.analyzer.static.lower:_Lowering._walrus"] is Truth.UNKNOWN
+    # Handlers in a table by type, called through `dict.get`.
+    assert first.reached["sgl_graph.analyzer.static.lower:_Lowering._walrus"] is Truth.TRUE
     assert "sgl_graph.analyzer.static.text:render" not in first.reached

@@ -211,16 +211,15 @@ def _counts(counts: dict[str, int]) -> str:
 
 
 def _sizes(labels: Sequence[str]) -> str:
-    """Sizes of labels of one path, by variant."""
+    """Sizes of labels of one path, by variant, in order."""
     groups: dict[str, list[str]] = {}
     for label in labels:
         name, _, size = label.rpartition("@")
         variant = name.split("/", 1)[1] if "/" in name else ""
         groups.setdefault(variant, []).append(size if name else label)
-    return (
-        "; ".join(f"{variant + ': ' if variant else ''}{' '.join(sizes)}" for variant, sizes in groups.items())
-        or "none"
-    )
+    ordered = {variant: sorted(sizes, key=lambda x: (len(x), x)) for variant, sizes in groups.items()}
+    shown = (f"{variant + ': ' if variant else ''}{' '.join(sizes)}" for variant, sizes in ordered.items())
+    return "; ".join(shown) or "none"
 
 
 def _value(value: object) -> str:

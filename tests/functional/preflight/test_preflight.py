@@ -176,3 +176,22 @@ def test_files_that_cannot_be_read_are_records_not_errors(program: Program, chec
     assert all(found.problems.values())
     assert "target:decode" in {path.name for path in found.paths}
     assert any(gap.code == "SGG061" and "half.py" in gap.text for gap in found.gaps)
+
+
+def test_a_configuration_that_the_checkout_rejects_does_not_start(program: Program, checkout: Path) -> None:
+    arguments = next(checkout.rglob("server_args.py"))
+    text = arguments.read_text()
+    head = "    def __post_init__(self):\n"
+    assert head in text
+    rejecting = "        if self.disable_cuda_graph:\n            raise ValueError('graphs are a must')\n"
+    arguments.write_text(text.replace(head, head + rejecting))
+    line = arguments.read_text().split("graphs are a must")[0].count("\n") + 1
+    at = ("--checkout", str(checkout), "--jobs", "1", "--format", "json")
+    outcome = program("preflight", *at, "--", *COMMAND, "--disable-cuda-graph")
+    found = PathMap.model_validate_json(outcome.out)
+    assert outcome.code == 2
+    assert (found.starts.value, found.starts.line) == ("no", line)
+    assert "graphs are a must" in found.starts.why
+    assert found.paths == () and all(site.reachable == "no" for site in found.sites)
+    assert [gap.code for gap in found.gaps] == ["SGG060"]
+    assert made(program("preflight", *at, "--", *COMMAND)).starts.value == "yes"

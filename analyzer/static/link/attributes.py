@@ -93,6 +93,10 @@ class Attributes:
                 return self._world.element(value, Constant.of("func")) if name == "func" else ANYTHING
             if isinstance(value, Container) and value.kind == "namespace":
                 return self._world.element(value, Constant.of(name)) or self._in.starved()
+            if isinstance(value, Container) and value.kind == "tuple" and name == "name":
+                # `ModuleInfo.name` of `pkgutil.iter_modules`
+                second = self._world.element(value, Constant.of(1))
+                return frozenset(v for v in second if isinstance(v, Scanned)) or ANYTHING
             if isinstance(value, Constant) and value.value is None:
                 return NOTHING
             return frozenset((Method.of(value, name),)) if name in _METHODS else ANYTHING

@@ -177,7 +177,7 @@ def _stores(module: Module, index: int, parameters: set[str], own: set[str]) -> 
     function = module.facts.functions[index]
     receiver = {"self"} | ({"cls"} if ["n", "classmethod"] in function.decorators else set())
     names = parameters | ({p.name for p in function.parameters} - receiver)
-    local = (own | set(function.locals)) - names
+    local = (own | set(function.locals)) - names - receiver
     return any(_fills(module, s, names, local) for s in _walk(module.function_body(index)))
 
 

@@ -26,6 +26,7 @@ from sgl_graph.analyzer.static.link.values import (
     ImportReference,
     Instance,
     Pattern,
+    Scanned,
     Unknown,
     Value,
     Values,
@@ -175,6 +176,9 @@ class Expressions:
                 for v in values
                 if isinstance(v, (Constant, EnumMember))
             )
+            scanned = frozenset(v for v in values if isinstance(v, Scanned) and v.kind == "name")
+            if scanned:
+                return scanned  # the name of a submodule, however it is put together
             if len(constants) != len(values) or not values or len(constants) * len(texts) > _MOST_TEXTS:
                 if prefix is None:
                     prefix = texts[0] if len(texts) == 1 else ""
@@ -307,6 +311,9 @@ class Expressions:
     def _binary(self, frame: Frame, e: Expression) -> Values:
         left = self.eval(frame, e[2])
         right = self.eval(frame, e[3])
+        scanned = frozenset(v for v in (*left, *right) if isinstance(v, Scanned) and v.kind == "name")
+        if scanned and e[1] == "+":
+            return scanned
         containers = [v for v in (*left, *right) if isinstance(v, Container)]
         if containers and e[1] in ("+", "*", "|"):
             return self._in.models.combine(frame, e, left, right)

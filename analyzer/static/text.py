@@ -38,7 +38,7 @@ def _render(e: Expression | None) -> str:
     if kind == "cmp":
         return _render(e[1]) + "".join(f" {op} {_render(right)}" for op, right in e[2])
     if kind in ("t", "L", "S"):
-        left, right = {"t": "()", "L": "[]", "S": "{}"}[kind]
+        left, right = {"t": ("(", ")"), "L": ("[", "]"), "S": ("{", "}")}[kind]
         return f"{left}{', '.join(_render(x) for x in e[1])}{right}"
     if kind == "d":
         return "{" + ", ".join(f"{_render(k)}: {_render(v)}" if k else f"**{_render(v)}" for k, v in e[1]) + "}"

@@ -383,8 +383,8 @@ class Statements:
             return Truth.UNKNOWN
         if kind == "isinstance":
             wanted = set(self._in.expressions.eval(frame, pattern[1]))
-            found = frozenset().union(*(self._in.models.is_instance(value, wanted) for value in subject))
-            return truth_of(found)[0] or Truth.UNKNOWN
+            results: Values = frozenset().union(*(self._in.models.is_instance(value, wanted) for value in subject))
+            return truth_of(results)[0] or Truth.UNKNOWN
         truth, _ = truth_of(compare("==", subject, self._in.expressions.eval(frame, pattern)))
         return truth or Truth.UNKNOWN
 
@@ -527,7 +527,8 @@ class Statements:
 
 
 def _is_typing(test: Expression) -> bool:
-    return (test[0] == "n" and test[1] == "TYPE_CHECKING") or (test[0] == "a" and test[2] == "TYPE_CHECKING")
+    name = test[1] if test[0] == "n" else test[2] if test[0] == "a" else None
+    return bool(name == "TYPE_CHECKING")
 
 
 def _refined(values: Values, classes: list[ClassValue]) -> Values:

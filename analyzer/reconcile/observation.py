@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,10 +52,10 @@ class WorkerObservation:
     footer: str | None = None
     #: Why these receipts are not whole.
     problems: list[str] = field(default_factory=list)
-    #: Replays per graph inside the windows, and in each set's own window.
+    #: Replays per graph from the first window's begin to the last one's end, and in each set's own window.
     in_windows: dict[r.Id, int] = field(default_factory=dict)
     by_set: dict[str, dict[r.Id, int]] = field(default_factory=dict)
-    #: Graphs with replays that a window cuts or that carry no time.
+    #: Graphs with replays that lie across an end of the traffic or carry no time.
     undecided: set[r.Id] = field(default_factory=set)
 
     @property
@@ -108,7 +108,7 @@ class Observer:
     def __init__(self, receipts: r.WorkerReceipts, windows: Sequence[Window]) -> None:
         """Args: receipts: whose lines will be fed. windows: when the planned request sets ran in this launch."""
         self._worker = receipts.worker
-        self._windows = windows
+        self._windows = sorted(windows, key=lambda window: window.began)
         self._seen = WorkerObservation(id=receipts.worker or receipts.name)
         self._captures = self._replays = 0
         self._closed = False
@@ -185,24 +185,22 @@ def _add_capture(seen: WorkerObservation, line: r.Capture) -> None:
     )
 
 
-def _add_replays(seen: WorkerObservation, line: r.Replays, windows: Iterable[Window]) -> None:
+def _add_replays(seen: WorkerObservation, line: r.Replays, windows: Sequence[Window]) -> None:
     if line.count < 1 or not line.cycle:
         seen.problems.append(f"line {line.n + 1}: a run of replays without replays")
         return
     if line.t0 is None or line.t1 is None:
         seen.undecided.update(line.cycle)
         return
-    inside: Window | None = None
-    for window in windows:
-        if window.began <= line.t0 and line.t1 <= window.ended:
-            inside = window
-        elif line.t0 <= window.ended and window.began <= line.t1:
-            seen.undecided.update(line.cycle)
-            return
-    if inside is None:
+    if not windows or line.t1 < windows[0].began or line.t0 > windows[-1].ended:
         return
+    if line.t0 < windows[0].began or line.t1 > windows[-1].ended:
+        seen.undecided.update(line.cycle)
+        return
+    # Between two sets nothing is sent, so whatever runs there is still the traffic's; only whose set it was stays open.
+    inside = next((w for w in windows if w.began <= line.t0 and line.t1 <= w.ended), None)
+    per_set = seen.by_set.setdefault(inside.set, {}) if inside else {}
     whole, rest = divmod(line.count, len(line.cycle))
-    per_set = seen.by_set.setdefault(inside.set, {})
     for at, graph in enumerate(line.cycle):
         times = whole + (1 if at < rest else 0)
         if times:

@@ -123,11 +123,13 @@ def test_replays_count_inside_windows_only() -> None:
         {"o": 5, "to": 9, "t0": 10, "t1": 20, "cycle": [0, 1], "count": 5},  # warm-up
         {"o": 10, "to": 14, "t0": 110, "t1": 120, "cycle": [0, 1], "count": 5},
         {"o": 15, "to": 16, "t0": 310, "t1": 320, "cycle": [0, 1], "count": 2},
+        {"o": 17, "to": 18, "t0": 190, "t1": 310, "cycle": [0, 1], "count": 2},  # over the pause: no set's own
+        {"o": 19, "to": 20, "t0": 500, "t1": 510, "cycle": [0, 1], "count": 2},  # after the traffic
     )
     seen = observe(read_receipts(data), windows)
-    assert seen.problems == []
-    assert seen.in_windows == {0: 4, 1: 3}
-    assert seen.labels_replayed() == {"target:decode@1": 3}
+    assert seen.problems == [] and seen.undecided == set()
+    assert seen.in_windows == {0: 5, 1: 4}
+    assert seen.labels_replayed() == {"target:decode@1": 4}
     assert seen.labels_replayed("b") == {"target:decode@1": 1}
 
 

@@ -130,6 +130,12 @@ def _refuse(options: RunOptions, view: MapView | None) -> None:
         raise ConfigError(
             f"--nnodes {nodes}: run handles one node", hint="sgl-graph preflight maps commands of several nodes"
         )
+    isolating = [t for t in command.program[1:] if re.fullmatch(r"-[A-Za-z]*[EIS][A-Za-z]*", t)]
+    if isolating:
+        raise ConfigError(
+            f"python {isolating[0]} ignores PYTHONPATH or sitecustomize: neither checkout nor probe would be reached",
+            hint=f"leave {isolating[0]} out",
+        )
     if options.skip_eager and options.skip_ordinary and options.skip_instrumented:
         raise ConfigError("all launches are skipped: there is nothing to run")
     if view is not None and view.starts[0] == "no":

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from sgl_graph.analyzer.errors import CommandInvalid, ConfigError
 from sgl_graph.analyzer.graph_switches import declared_flags, eager_command, enabling_variables
 from sgl_graph.analyzer.request_sets import Model, adapters, request_sets, traffic_records
 from sgl_graph.analyzer.server_log import batch_sizes, failure_cause
 from sgl_graph.analyzer.serving_command import parse
+from sgl_graph.runtime.checkout import Location
+from sgl_graph.runtime.options import RunOptions
+from sgl_graph.runtime.planning import prepare
 
 MODEL = Model(vocab_size=1000, context_length=64, adapters=("a", "b"))
 PREFIX = ["python", "-m", "sglang.launch_server", "--model-path", "m"]
@@ -163,3 +168,14 @@ def test_batch_sizes_are_read_from_the_log() -> None:
         "[x TP0] Decode batch, #running-req: 3, #token: 1\n" * 2 + "[x] Decode batch [7], #running-req: 2, ...\n"
     )
     assert batch_sizes(log) == ([3, 2], [3])
+
+
+@pytest.mark.parametrize(
+    ("program", "refused"),
+    [(["python", "-I"], True), (["python", "-uS"], True), (["python", "-u"], False), (["python", "-X", "dev"], False)],
+)
+def test_an_interpreter_that_ignores_the_path_is_refused(tmp_path: Path, program: list[str], refused: bool) -> None:
+    command = parse([*program, "-m", "sglang.launch_server", "--model-path", str(tmp_path / "none")])
+    location = Location(tmp_path, tmp_path, "folder")
+    with pytest.raises(ConfigError, match="ignores PYTHONPATH" if refused else "not on this host"):
+        prepare(RunOptions(out=tmp_path / "out", command=command), location, None, inspector="emulated")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -195,3 +196,19 @@ def test_a_configuration_that_the_checkout_rejects_does_not_start(program: Progr
     assert found.paths == () and all(site.reachable == "no" for site in found.sites)
     assert [gap.code for gap in found.gaps] == ["SGG060"]
     assert made(program("preflight", *at, "--", *COMMAND)).starts.value == "yes"
+
+
+def test_resolve_asks_the_serving_parser_and_confirms_nothing(program: Program) -> None:
+    serve = (sys.executable, "-m", "sglang.launch_server", "--model-path", str(MINISERVE / "models" / "tiny-moe"))
+    emulated = ("--env", f"PYTHONPATH={MINISERVE.parent / 'emulated'}")
+    found = made(program("preflight", *AT, *emulated, "--resolve", "--format", "json", "--", *serve))
+    values = {entry.name: entry for entry in found.config}
+    assert (values["attention_backend"].source, values["attention_backend"].predicted) == ("unresolved", "paged")
+    assert all(entry.confirmed_by is None for entry in found.config)
+
+
+def test_resolve_says_what_the_parser_said(program: Program) -> None:
+    serve = (sys.executable, "-m", "sglang.launch_server", "--model-path", "/nowhere")
+    outcome = program("preflight", *AT, "--resolve", "--", *serve)
+    assert outcome.code == 2
+    assert "the serving environment's parser failed" in outcome.err

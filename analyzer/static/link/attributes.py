@@ -88,6 +88,8 @@ class Attributes:
             return self._enum_member(value, name)
         if isinstance(value, Super):
             return self._super(value, name)
+        if isinstance(value, Builtin) and value.name == "object" and name == "__new__":
+            return frozenset((Builtin.of("object.__new__"),))
         if isinstance(value, (Container, Typed, Constant, Generated)):
             if isinstance(value, Container) and value.kind == "partial" and name in ("func", "args", "keywords"):
                 return self._world.element(value, Constant.of("func")) if name == "func" else ANYTHING
@@ -404,6 +406,8 @@ class Attributes:
         found = self._bind(mro_of, receiver, name, after=value.cls)
         if found:
             return found
+        if name == "__new__":
+            return frozenset((Builtin.of("object.__new__"),))
         for base in mro_of.mro:
             if isinstance(base, External):
                 path = f"{base.path}().{name}"

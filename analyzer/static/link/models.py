@@ -54,6 +54,8 @@ _STRING_METHODS = {
     "title", "capitalize", "isdigit", "find",
 }  # fmt: skip
 _MOST_TEXTS = 64
+#: A module imported by a name that may be any of more than these is not followed: it would be every one of them.
+_MOST_IMPORTS = 12
 #: Results of results of calls outside the checkout are followed this far: `torch.cuda.CUDAGraph().pool()`.
 _MOST_CALLS = 2
 _LONGEST_TEXT = 2000
@@ -596,6 +598,11 @@ class Models:
             )
         if name == "super":
             return self._super(frame, arguments)
+        if name == "object.__new__":
+            made = frozenset(Instance.of(v) for v in first if isinstance(v, ClassValue))
+            for instance in made:
+                self._world.instantiated(instance.cls)
+            return made or ANYTHING
         if name in _WRAPPERS:
             return frozenset(Wrapped.of(v, _WRAPPERS[name]) for v in first)
         if name in ("list", "tuple", "set", "frozenset"):
@@ -1043,7 +1050,10 @@ class Models:
 
     def _import_module(self, frame: Frame, arguments: Arguments, record: CallRecord, site: Hashable) -> Values:
         found: set[Value] = set()
-        for name in arguments.get(0, "name"):
+        names = arguments.get(0, "name")
+        if len(names) > _MOST_IMPORTS:
+            return frozenset((Unknown.of(depends_of(names)),))
+        for name in names:
             if isinstance(name, Constant) and isinstance(name.value, str):
                 dotted = name.value
                 if dotted.startswith("."):

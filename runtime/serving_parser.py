@@ -20,9 +20,12 @@ _ASK = """
 import dataclasses, json, sys
 from sglang.srt.server_args import prepare_server_args
 found = prepare_server_args(json.loads(sys.argv[1]))
+# Newer releases resolve in a second step and keep what they decide beside the arguments.
+getattr(found, "resolve_once", lambda: None)()
+plain = getattr(found, "resolved_dict", None)
+values = plain() if plain else {f.name: getattr(found, f.name, None) for f in dataclasses.fields(found)}
 simple = (bool, int, float, str, type(None))
-print("\\x1e" + json.dumps({f.name: v for f in dataclasses.fields(found)
-    if isinstance(v := getattr(found, f.name, None), simple)}))
+print("\\x1e" + json.dumps({name: v for name, v in values.items() if isinstance(v, simple)}))
 """
 
 
@@ -32,10 +35,10 @@ def ask_parser(launch: Launch, command: ServingCommand, location: Location) -> A
     Raises:
         ConfigError: the parser could not be asked, or rejected the command.
     """
+    inherited = {**os.environ, **launch.environment}
     env = {
-        **os.environ,
-        **launch.environment,
-        "PYTHONPATH": os.pathsep.join(filter(None, (str(location.base), os.environ.get("PYTHONPATH", "")))),
+        **inherited,
+        "PYTHONPATH": os.pathsep.join(filter(None, (str(location.base), inherited.get("PYTHONPATH", "")))),
         "CUDA_VISIBLE_DEVICES": "",
         "HF_HUB_OFFLINE": "1",
         "TRANSFORMERS_OFFLINE": "1",
@@ -62,7 +65,7 @@ def ask_parser(launch: Launch, command: ServingCommand, location: Location) -> A
             hint="it needs the checkout's own environment; without --resolve the map is made from source alone",
         )
     fields = {name: _text(value) for name, value in values.items() if value is not None}
-    return replace(launch.assumptions, fields={**fields, **launch.assumptions.fields})
+    return replace(launch.assumptions, asked=fields)
 
 
 def _answer(output: bytes) -> Mapping[str, Any] | None:

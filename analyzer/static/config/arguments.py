@@ -264,6 +264,7 @@ def parse(machine: Calls, parser: Value, tokens: Sequence[str]) -> Instance:
         declarations.given[declaration.dest] = name
     for name, text in machine.assumed_fields.items():
         _assume(machine, parser, declarations, name, text, namespace)
+    _predict(machine, parser, declarations, namespace)
     for declaration in declarations.items:
         if declaration.required and declaration.dest not in declarations.given:
             raise CommandInvalid(f"the command needs {declaration.flags[0]}", hint=_declared(declaration))
@@ -283,6 +284,28 @@ def _assume(
         namespace.attrs[name] = text.lower() in ("1", "true", "yes")
     else:
         _apply(machine, parser, declaration, f"--assume {name}", text.split(), namespace)
+
+
+def _predict(machine: Calls, parser: Value, declarations: Declarations, namespace: Instance) -> None:
+    """Choices that the serving environment's parser makes stand as predictions where the command leaves them open."""
+    cause = frozenset({"package:serving environment"})
+    for declaration in declarations.items:
+        name = declaration.dest
+        text = machine.asked_fields.get(name)
+        if (
+            text is None
+            or name in declarations.given
+            or name in machine.assumed_fields
+            or declaration.takes() is not None
+        ):
+            continue
+        if declaration.choices() is None or single(namespace.attrs.get(name)) not in (None, "auto"):
+            continue
+        try:
+            _apply(machine, parser, declaration, declaration.flags[0], [text], namespace)
+        except (CommandInvalid, Rejected):
+            continue
+        namespace.attrs[name] = taint(namespace.attrs[name], cause, declaration.place)
 
 
 def _starts_option(token: str) -> bool:

@@ -87,7 +87,7 @@ class Calls(Objects):
             return unknown(function.opaque or ["class"], self.place())
         if kind is Generic:
             return self.call(function.origin, arguments, keywords)
-        raise self.fail("TypeError", "not callable")
+        raise self.fail("TypeError", f"{type(function).__name__} is not callable")
 
     def _call_several(self, function: Fuzzy, arguments: list[Value], keywords: dict[str, Value]) -> Value:
         options = [option for option in function.options if option is not ABSENT]
@@ -121,7 +121,8 @@ class Calls(Objects):
         deps = deps_of(function)
         for value in (*arguments, *keywords.values()):
             deps |= deps_of(value)
-        if self.frames and self.frames[-1].module.name.startswith(profile.OVERRIDE_PACKAGE) and self.overridable():
+        of_model = "model" in deps_of(function) and bool(self.frames)
+        if of_model and self.frames[-1].module.name.startswith(profile.OVERRIDE_PACKAGE) and self.overridable():
             # A provider of an unknown architecture returns fields that some provider returns.
             rest = unknown(deps, self.place())
             return DictV({name: fuzzy((rest, ABSENT), True, deps) for name in self.overridable()})

@@ -122,15 +122,15 @@ class Expressions(Machine):
     def _expand_keywords(self, value: Value, keywords: dict[str, Value], function: Value) -> None:
         options, open_ = options_of(value)
         if open_ or not all(type(option) is DictV and option.opaque is None for option in options):
-            names = self.recordable(function)
-            if names is None:
+            fields = self.recordable(function)
+            if fields is None:
                 raise Unsupported("unknown keyword arguments")
             rest = unknown(operators.inner_deps(value), self.place())
             for option in options:
                 if type(option) is DictV:
                     for name, item in option.items.items():
                         keywords[str(name)] = fuzzy((item, ABSENT), True, deps_of(value))
-            for name in names:
+            for name in fields:
                 keywords.setdefault(name, fuzzy((rest, ABSENT), True, NO_DEPS))
             return
         deps = deps_of(value)

@@ -21,6 +21,7 @@ class Assumptions:
         environment: `env:NAME=VALUE`.
         device: `device.memory`, `device.capability`, `device.count`, `device.name`, `device.kind`.
         model: `model.KEY=JSON`, merged into the model's configuration.
+        asked: what the serving environment's own parser answered (`--resolve`): predictions, which settle nothing.
     """
 
     fields: Mapping[str, str] = field(default_factory=dict)
@@ -28,6 +29,7 @@ class Assumptions:
     environment: Mapping[str, str] = field(default_factory=dict)
     device: Mapping[str, str] = field(default_factory=dict)
     model: Mapping[str, Any] = field(default_factory=dict)
+    asked: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,8 @@ class Machine(Operations):
         #: The arguments' object once the command is parsed, and fields settled by hand.
         self.record: Instance | None = None
         self.assumed_fields: dict[str, str] = {}
+        #: Predictions of the serving environment's own parser.
+        self.asked_fields: dict[str, str] = {}
         #: The resolution was given up: what the command does not give is unknown.
         self.unfinished = False
         self.asserting = True

@@ -19,7 +19,6 @@ from sgl_graph.analyzer.static.config.protocol import Place, Starts
 from sgl_graph.analyzer.static.config.values import ABSENT, Instance, ListV, Value, single
 from sgl_graph.analyzer.static.project import Project
 
-
 _UNKNOWN_MODEL_STEPS = 60_000
 
 
@@ -40,6 +39,7 @@ def resolve(project: Project, launch: Launch) -> ResolvedConfiguration:
     )
     evaluator = Evaluator(project, facts)
     evaluator.assumed_fields = dict(assumptions.fields)
+    evaluator.asked_fields = dict(assumptions.asked)
     starts = Starts(True)
     record: Value = None
     prepare = lookup(evaluator, profile.PREPARE_FUNCTION)

@@ -18,6 +18,32 @@ from sgl_graph.analyzer.static.project import Project
 
 _FILE = re.compile(r"^# file: (\S+)$", re.MULTILINE)
 
+#: A small hierarchy that several tests stand on.
+ENGINES = """
+        # file: engines.py
+        from abc import ABC, abstractmethod
+
+        class Engine(ABC):
+            @abstractmethod
+            def start(self):
+                ...
+
+            def warm(self):
+                self.start()
+
+        class Gas(Engine):
+            def start(self):
+                pass
+
+        class Electric(Engine):
+            def start(self):
+                pass
+
+        class Idle(Engine):
+            def start(self):
+                pass
+"""
+
 
 class FolderSources:
     """`Sources` of a folder, extracted in this process; counts what was asked for."""
@@ -107,3 +133,8 @@ def program(
     sources = FolderSources(folder)
     linked = link(Project(sources), entries, oracle=oracle, survey=survey, kept_externals=kept)
     return Program(linked, sorted(set(sources.read)))
+
+
+def targets(edges: set[tuple[str, str]]) -> set[str]:
+    """Callees of edges, however they are known."""
+    return {target for target, _ in edges}

@@ -6,11 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .programs import program
-
-
-def targets(edges: set[tuple[str, str]]) -> set[str]:
-    return {target for target, _ in edges}
+from .programs import program, targets
 
 
 def test_registry_object_with_a_method_as_decorator(tmp_path: Path) -> None:

@@ -22,7 +22,9 @@ Statements
     ["import", line, [[dotted, asname?]...]]      ["from", line, module, level, [[name, asname?]...] | "*"]
     ["def", line, function index]       ["class", line, class index]
     ["match", line, E, [[pattern, guard?, body]...]]
-Patterns of `match` are expressions where they name a value or a class, else ["x"].
+Patterns of `match` are expressions where they name a value, ["isinstance", E] for a class, ["or", [pattern...]],
+["any"], else ["x"]. What a pattern captures is assigned at the head of the case's body; what it asks besides, item by
+item of a tuple, stands in the guard.
 """
 
 from __future__ import annotations

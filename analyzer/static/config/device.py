@@ -72,7 +72,8 @@ def parse_device(text: str) -> DeviceFacts:
         ConfigError: it names neither.
     """
     name = text.strip().lower().replace(" ", "").replace("_", "-")
-    product = PRODUCTS.get(name) or PRODUCTS.get(name.removeprefix("nvidia-")) or PRODUCTS.get(name.replace("-", ""))
+    short = name.removeprefix("nvidia").removeprefix("amd").strip("-")
+    product = PRODUCTS.get(name) or PRODUCTS.get(short) or PRODUCTS.get(short.replace("-", ""))
     if product is not None:
         return product
     kind, _, detail = name.partition(":")
@@ -81,7 +82,7 @@ def parse_device(text: str) -> DeviceFacts:
     if kind == "cuda" and detail.startswith("sm") and detail[2:].rstrip("af").isdigit() and len(detail) > 3:
         number = int(detail[2:].rstrip("af"))
         return DeviceFacts("cuda", capability=(number // 10, number % 10))
-    if kind == "hip" and detail.startswith("gfx"):
+    if kind == "hip" and detail.startswith("gfx") and detail[3:5].isdigit():
         return DeviceFacts("hip", architecture=detail, capability=(int(detail[3]), int(detail[4])))
     known = ", ".join(sorted(PRODUCTS))
     raise ConfigError(

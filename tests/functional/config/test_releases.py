@@ -1,0 +1,202 @@
+"""Real releases resolved: values read from the source by hand, one class or split groups, several devices and models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sgl_graph.analyzer.errors import CommandInvalid
+from sgl_graph.analyzer.static.config.configuration import ResolvedConfiguration
+from sgl_graph.analyzer.static.config.device import parse_device
+from sgl_graph.analyzer.static.config.inputs import Launch
+from sgl_graph.analyzer.static.config.protocol import InstanceOf, Source
+from sgl_graph.analyzer.static.config.resolve import resolve
+from sgl_graph.analyzer.static.project import Project
+from sgl_graph.runtime.checkout import CheckoutSources
+from sgl_graph.runtime.fact_store import FactStore, default_folder
+
+LLAMA: dict[str, Any] = {
+    "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32,
+    "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256, "max_position_embeddings": 131072,
+    "intermediate_size": 14336, "torch_dtype": "bfloat16", "tie_word_embeddings": False,
+}  # fmt: skip
+VISION: dict[str, Any] = {
+    **LLAMA, "architectures": ["Qwen2_5_VLForConditionalGeneration"], "model_type": "qwen2_5_vl",
+    "vision_config": {"model_type": "qwen2_5_vl", "depth": 32, "hidden_size": 1280},
+}  # fmt: skip
+MOE: dict[str, Any] = {
+    **LLAMA, "architectures": ["Qwen3MoeForCausalLM"], "model_type": "qwen3_moe", "num_experts": 128,
+    "num_experts_per_tok": 8, "moe_intermediate_size": 768, "head_dim": 128, "decoder_sparse_step": 1,
+}  # fmt: skip
+DECODE_256 = (1, 2, 4, 8, 12, *range(16, 257, 8))
+PREFILL_8192 = (
+    *range(4, 33, 4), *range(48, 257, 16), *range(288, 513, 32), *range(576, 1025, 64), *range(1280, 4097, 256),
+    *range(4608, 8193, 512),
+)  # fmt: skip
+
+Run = Callable[..., ResolvedConfiguration]
+_projects: dict[str, Project] = {}
+
+
+@pytest.fixture
+def run(sglang_source: Callable[[str], Path]) -> Run:
+    """Resolve a command against a release."""
+
+    def resolved(
+        version: str, command: str, device: str | None = "h200", model: Mapping[str, Any] | None = LLAMA, **env: str
+    ) -> ResolvedConfiguration:
+        if version not in _projects:
+            sources = CheckoutSources(sglang_source(version), FactStore(default_folder()), jobs=1)
+            _projects[version] = Project(sources)
+        facts = parse_device(device) if device else None
+        return resolve(_projects[version], Launch(f"--model-path m {command}".split(), env, facts, model))
+
+    return resolved
+
+
+def values(configuration: ResolvedConfiguration) -> dict[str, Any]:
+    return {e.name: e.value if e.source is not Source.UNRESOLVED else ("?", e.predicted) for e in configuration.entries}
+
+
+def sizes(configuration: ResolvedConfiguration) -> dict[str, tuple[int, ...] | None]:
+    return {bucket.phase: bucket.sizes for bucket in configuration.buckets}
+
+
+@pytest.mark.parametrize("version", ["0.5.23", "0.5.20", "0.5.17", "0.5.12.post1"])
+def test_default_buckets_are_those_of_the_generators(run: Run, version: str) -> None:
+    found = run(version, "")
+    assert found.starts.value
+    assert sizes(found) == {"decode": DECODE_256, "prefill": PREFILL_8192}
+    assert all(bucket.source is not None and "generate" in bucket.source.qualname for bucket in found.buckets)
+    assert values(found)["attention_backend"] == ("?", "fa3")
+
+
+@pytest.mark.parametrize("version", ["0.5.5", "0.4.6.post5"])
+def test_releases_of_one_class_with_their_own_defaults(run: Run, version: str) -> None:
+    found = run(version, "--tp-size 2 --attention-backend triton")
+    assert found.starts.value
+    assert values(found)["tp_size"] == 2 and values(found)["attention_backend"] == "triton"
+    assert values(found)["device"] == "cuda" and values(found)["chunked_prefill_size"] == 8192
+    assert sizes(found)["prefill"] == ()
+
+
+@pytest.mark.parametrize(
+    ("device", "tp", "largest", "chunk", "backend"),
+    [("h100", 8, 512, 8192, "fa3"), ("a100", 1, 256, 8192, "flashinfer"), ("b200", 1, 512, 16384, "trtllm_mha"),
+     ("l40s", 1, 32, 4096, "flashinfer"), ("l40s", 4, 160, 4096, "flashinfer"), ("mi300x", 1, 512, 16384, "aiter")],
+)  # fmt: skip
+def test_defaults_by_device(run: Run, device: str, tp: int, largest: int, chunk: int, backend: str) -> None:
+    found = run("0.5.23", f"--tp-size {tp}", device)
+    decode = sizes(found)["decode"]
+    assert decode is not None and decode[-1] == largest
+    assert values(found)["chunked_prefill_size"] == chunk
+    assert values(found)["attention_backend"] == ("?", backend)
+    prefill = "disabled" if device == "mi300x" else "breakable"  # prefill capture is on by default on CUDA alone
+    assert values(found)["cuda_graph_config.prefill.backend"] == prefill
+
+
+@pytest.mark.parametrize(
+    ("command", "decode", "prefill"),
+    [
+        ("--disable-cuda-graph", "disabled", "disabled"),
+        ("--disable-cuda-graph --cuda-graph-backend-decode full", "full", "disabled"),
+        ("--cuda-graph-backend-decode breakable", "breakable", "breakable"),
+        ("--disable-prefill-cuda-graph", "full", "disabled"),
+        ("--disable-decode-cuda-graph", "disabled", "breakable"),
+        ("--cuda-graph-backend-prefill full", "full", "full"),
+        (
+            '--cuda-graph-backend-decode breakable --cuda-graph-config {"decode":{"backend":"full"}}',
+            "full",
+            "breakable",
+        ),
+        ("--disaggregation-mode prefill", "disabled", "breakable"),
+        ("--disaggregation-mode decode", "full", "disabled"),
+        ("--pp-size 2", "full", "disabled"),
+    ],
+)
+def test_precedence_of_capture_settings(run: Run, command: str, decode: str, prefill: str) -> None:
+    found = values(run("0.5.23", command))
+    assert (found["cuda_graph_config.decode.backend"], found["cuda_graph_config.prefill.backend"]) == (decode, prefill)
+
+
+def test_listed_sizes_are_taken_and_their_cause_is_named(run: Run) -> None:
+    found = run("0.5.23", "--cuda-graph-bs-decode 1 2 4")
+    assert sizes(found)["decode"] == (1, 2, 4)
+    decode = next(bucket for bucket in found.buckets if bucket.phase == "decode")
+    assert decode.source is None and "flag:cuda_graph_bs_decode" in decode.depends
+
+
+def test_a_retired_backend_is_rejected_with_its_line(run: Run) -> None:
+    found = run("0.5.23", "--cuda-graph-backend-prefill tc_piecewise")
+    assert not found.starts.value and "tc_piecewise was removed" in found.starts.why
+    assert found.starts.file.endswith("model_executor/cuda_graph_config.py")
+
+
+def test_speculation_changes_buckets_and_backend(run: Run) -> None:
+    found = run(
+        "0.5.23",
+        "--speculative-algorithm EAGLE3 --speculative-draft-model-path d --speculative-num-steps 3 "
+        "--speculative-eagle-topk 4 --speculative-num-draft-tokens 16",
+    )
+    assert found.starts.value
+    assert sizes(found)["decode"] == (
+        *range(1, 9), *range(10, 33, 2), *range(40, 65, 4), *range(72, 257, 8)
+    )  # fmt: skip
+    assert values(found)["max_running_requests"] == 48
+    assert values(found)["attention_backend"] == ("?", "flashinfer")
+    assert any("configuration of d" in item.what for item in found.unresolved)
+
+
+def test_models_decide_prefill_capture(run: Run) -> None:
+    assert values(run("0.5.23", "", model=VISION))["cuda_graph_config.prefill.backend"] == "disabled"
+    overlap = run("0.5.23", "--tp 4 --ep-size 4 --enable-two-batch-overlap --moe-a2a-backend deepep", model=MOE)
+    assert values(overlap)["cuda_graph_config.prefill.backend"] == "disabled"
+    assert values(run("0.5.23", "--tp 4 --ep-size 4", model=MOE))["cuda_graph_config.prefill.backend"] == "breakable"
+
+
+def test_adapters_and_environment(run: Run) -> None:
+    found = run("0.5.23", "--lora-paths a=/a b=/b --max-lora-rank 16", SGLANG_VIT_ENABLE_CUDA_GRAPH="1")
+    assert found.starts.value and values(found)["enable_lora"] is True
+    environment = found.environment("SGLANG_VIT_ENABLE_CUDA_GRAPH")
+    assert environment.constant == "1" and environment.depends == ("env:SGLANG_VIT_ENABLE_CUDA_GRAPH",)
+
+
+def test_the_process_sees_its_configuration_through_bags(run: Run) -> None:
+    found = run("0.5.23", "--attention-backend triton --tp-size 2")
+    bag = found.call("sglang.srt.runtime_context:get_exec")
+    assert bag is not None and isinstance(bag.constant, InstanceOf)
+    kernel = found.attribute(bag.constant, "kernel")
+    assert kernel is not None and isinstance(kernel.constant, InstanceOf)
+    backend = found.attribute(kernel.constant, "attention_backend")
+    assert backend is not None and backend.constant == "triton" and not backend.automatic
+    assert found.call("sglang.srt.model_executor.cuda_graph_config:cuda_graph_fully_disabled").truth() is False  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("device", "cuda", "hopper", "hip"),
+    [
+        ("h200", True, True, False),
+        ("a100", True, False, False),
+        ("mi300x", False, False, True),
+        (None, None, None, None),
+    ],
+)
+def test_device_questions_of_the_source(
+    run: Run, device: str | None, cuda: bool | None, hopper: bool | None, hip: bool | None
+) -> None:
+    found = run("0.5.23", "", device)
+    common = "sglang.srt.utils.common"
+    answers = [
+        found.evaluate_function(f"{common}:{name}").truth() for name in ("is_cuda", "is_sm90_supported", "is_hip")
+    ]
+    assert answers == [cuda, hopper, hip]
+
+
+def test_flags_are_held_against_the_release_that_is_asked(run: Run) -> None:
+    with pytest.raises(CommandInvalid, match="declares no argument --cuda-graph-backend-decode"):
+        run("0.5.5", "--cuda-graph-backend-decode full")
+    with pytest.raises(CommandInvalid, match="is not one of") as caught:
+        run("0.5.23", "--attention-backend nothing")
+    assert "sglang/srt/arg_groups/fields/exec_.py:" in str(caught.value.hint)

@@ -19,6 +19,8 @@ from sgl_graph.runtime.fact_store import FactStore
 #: A source file beyond this is generated data, not code that anybody maintains; it is recorded, not parsed.
 LARGEST_FILE = 4 << 20
 _PACKAGE = "sglang"
+#: Parts of the package that no server imports: neither mapped nor part of a checkout's digest.
+NOT_SERVING = frozenset({"sglang/multimodal_gen", "sglang/test"})
 _SKIPPED_FOLDERS = {"__pycache__", "node_modules"}
 
 

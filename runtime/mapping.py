@@ -27,7 +27,7 @@ from sgl_graph.analyzer.static.config.resolve import resolve
 from sgl_graph.analyzer.static.linked import Linked
 from sgl_graph.analyzer.static.preflight import Request, build
 from sgl_graph.analyzer.static.project import Project, module_name
-from sgl_graph.runtime.checkout import CheckoutSources, Location, locate
+from sgl_graph.runtime.checkout import NOT_SERVING, CheckoutSources, Location, locate
 from sgl_graph.runtime.fact_store import FactStore, default_folder
 from sgl_graph.runtime.identity import checkout_identity, tool_digest
 from sgl_graph.runtime.map_cache import Reads, key_of, load, save
@@ -37,7 +37,6 @@ from sgl_graph.runtime.serving_parser import ask_parser
 
 _LARGEST_CONFIG = 16 << 20
 #: Parts of the package that no serving process of the language models runs.
-_NOT_SERVING = frozenset({"sglang/multimodal_gen", "sglang/test"})
 Step = Callable[[str], None]
 
 
@@ -67,7 +66,7 @@ def make_map(options: MapOptions, on_step: Step = lambda text: None) -> PathMap:
     started = time.perf_counter()
     location = locate(options.checkout)
     store = FactStore(default_folder() if options.cache else None)
-    sources = CheckoutSources(location.base, store, jobs=max(1, options.jobs), excluded=_NOT_SERVING)
+    sources = CheckoutSources(location.base, store, jobs=max(1, options.jobs), excluded=NOT_SERVING)
     try:
         made = _stored_or_made(options, location, store, sources, on_step)
     finally:

@@ -24,7 +24,7 @@ from sgl_graph.analyzer.records.plan import (
 )
 from sgl_graph.analyzer.request_sets import DEFAULT_TRAFFIC, request_sets, traffic_records
 from sgl_graph.analyzer.serving_command import ServingCommand, split_assignments
-from sgl_graph.runtime.checkout import Location
+from sgl_graph.runtime.checkout import NOT_SERVING, Location
 from sgl_graph.runtime.devices import gpu_count
 from sgl_graph.runtime.identity import checkout_identity, source_index, tool_digest
 from sgl_graph.runtime.launches import LOG_INTERVAL, argument_sources, planned_launches, server_address
@@ -95,7 +95,7 @@ def prepare(
         env=env,
         checkout={
             **checkout_identity(location.root, location.base, location.layout),
-            "source_digest": _digest(index),
+            "source_digest": _digest(_serving(index)),
         },
         device=device,
         launches=planned_launches(options, location, env, eager, sets, port, LOG_INTERVAL in flags),
@@ -221,6 +221,12 @@ def _map_digest(view: MapView | None) -> str | None:
 
 def _digest(value: Any) -> str:
     return hashlib.sha256(canonical_json(value)).hexdigest()
+
+
+def _serving(index: Mapping[str, str]) -> dict[str, str]:
+    """The modules that a map's checkout digest is taken over."""
+    apart = tuple(name.replace("/", ".") for name in NOT_SERVING)
+    return {name: digest for name, digest in index.items() if not f"{name}.".startswith(tuple(f"{x}." for x in apart))}
 
 
 def _same_command(view: MapView, command: ServingCommand) -> bool:

@@ -82,7 +82,7 @@ def assemble(
         recorded_agreement: The archive's own claim when it is recomputed.
     """
     plan = evidence.plan
-    source = worker_source(evidence.workers, evidence.source_index)
+    source = _mapped_source(evidence, worker_source(evidence.workers, evidence.source_index))
     identity = Identity(
         status=status,
         tool_digest=evidence.tool_digest,
@@ -132,6 +132,17 @@ def assemble(
         overhead=overhead(plan, evidence.answers),
         limitations=[*_not_run(evidence), *evidence.limitations],
     )
+
+
+def _mapped_source(evidence: Evidence, source: SourceStatement) -> SourceStatement:
+    """The statement on worker source; a map of another source than the checkout's is not the workers' map."""
+    mapped = evidence.view.checkout_digest if evidence.view else None
+    served = evidence.plan.checkout.get("source_digest")
+    # Only a real digest can contradict: a map written by hand need not have one.
+    if mapped is None or served is None or len(mapped) != 64 or mapped == served:
+        return source
+    text = f"the map was made from other source ({mapped[:12]}) than this checkout ({served[:12]}); {source.text}"
+    return SourceStatement("differs", text, source.by_worker)
 
 
 def evidence_digest(files: Mapping[str, str]) -> str:

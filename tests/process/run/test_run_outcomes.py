@@ -201,3 +201,12 @@ def test_a_missing_model_is_refused_before_any_launch(tmp_path: Path) -> None:
     status, _, text = drive(tmp_path / "run", f"arguments=--model-path {tmp_path}/none")
     assert status == 2, text
     assert "is not on this host" in text
+
+
+def test_a_map_of_other_source_makes_derived_coverage_inconclusive(tmp_path: Path) -> None:
+    checkout = json.dumps({"checkout": {"root": "", "layout": "repository", "digest": "0" * 64}})
+    status, ledger, text = drive(tmp_path / "a", f"map={checkout}", "skip_eager=true")
+    assert (status, values(ledger)) == (3, ("PASS", "NOT-RUN", "INCONCLUSIVE")), text
+    assert "the map was made from other source" in ledger["provenance"]
+    status, ledger, text = drive(tmp_path / "b", f"map={checkout}", "skip_eager=true", "labels=target:decode")
+    assert (status, values(ledger)) == (0, ("PASS", "NOT-RUN", "PASS")), text

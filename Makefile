@@ -23,8 +23,8 @@ demo: $(DEMO_VENV)/ready ## Preflight, run and reconcile on the small serving ch
 
 demo-sglang: $(DEMO_VENV)/ready ## Map a real SGLang release from the package index
 	@source=$$($(DEMO)/python fixtures/sglang_release.py $(RELEASE)) && \
-	echo "\$$ sgl-graph preflight --checkout $$source -- $(SERVING)" && \
-	$(DEMO)/sgl-graph preflight --checkout "$$source" -- $(SERVING)
+	set -- preflight --checkout "$$source" --device h200 --model-config fixtures/models/llama.json -- $(SERVING) && \
+	echo "\$$ sgl-graph $$*" && $(DEMO)/sgl-graph "$$@"
 
 test: check pytest ## Lint, types, layers, then all tests that need no GPU
 

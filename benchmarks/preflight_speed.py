@@ -30,18 +30,7 @@ HERE = Path(__file__).parent
 FETCH = HERE.parent / "fixtures" / "sglang_release.py"
 JOBS = 2
 SERVING = ["python", "-m", "sglang.launch_server", "--model-path", "meta-llama/Llama-3.1-8B-Instruct"]
-LLAMA = {
-    "architectures": ["LlamaForCausalLM"],
-    "model_type": "llama",
-    "hidden_size": 4096,
-    "intermediate_size": 14336,
-    "num_attention_heads": 32,
-    "num_key_value_heads": 8,
-    "num_hidden_layers": 32,
-    "vocab_size": 128256,
-    "max_position_embeddings": 131072,
-    "torch_dtype": "bfloat16",
-}
+LLAMA = HERE.parent / "fixtures" / "models" / "llama.json"
 COLD_SECONDS, COLD_RATIO, WARM_SECONDS, EDITED_SECONDS, PEAK_MB = 25.0, 1.5, 2.0, 3.0, 600.0
 
 
@@ -100,7 +89,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--release", default="0.5.23", help="SGLang release to fetch and map")
     parser.add_argument("--checkout", type=Path, help="map this folder in its place")
-    parser.add_argument("--model-config", type=Path, help="config.json; a plain Llama's if left out")
+    parser.add_argument("--model-config", type=Path, default=LLAMA, help="config.json; a plain Llama's if left out")
     parser.add_argument("--device", default="h200")
     parser.add_argument("serving", nargs="*", default=SERVING, help="after --: the serving command")
     arguments = parser.parse_args()
@@ -110,11 +99,7 @@ def main() -> int:
 
 def _measure(arguments: argparse.Namespace, work: Path) -> int:
     base = _copy(arguments.checkout or _fetch(arguments.release), work / "checkout")
-    model = arguments.model_config
-    if model is None:
-        model = work / "config.json"
-        model.write_text(json.dumps(LLAMA))
-    options = ["--model-config", str(model.absolute()), "--device", arguments.device]
+    options = ["--model-config", str(arguments.model_config.absolute()), "--device", arguments.device]
     cache = work / "cache"
     cold = preflight(base, cache, options, arguments.serving)
     files = files_read(base, cache)

@@ -43,7 +43,9 @@ def test_the_map_names_the_paths_their_keys_and_an_unbroken_chain(program: Progr
 
 def test_graphs_off_leave_nothing_reachable(program: Program) -> None:
     found = made(program("preflight", *AT, "--format", "json", "--", *COMMAND, "--disable-cuda-graph"))
-    reachable = [s.id for s in found.sites if s.reachable != "no" and s.role in ("capture", "replay") and "Graph" in s.api]
+    reachable = [
+        s.id for s in found.sites if s.reachable != "no" and s.role in ("capture", "replay") and "Graph" in s.api
+    ]
     assert reachable == []
     assert [path.name for path in found.paths if path.reachable == "yes"] == []
 

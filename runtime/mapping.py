@@ -127,8 +127,8 @@ def _stored_or_made(
 
 
 def _make(project: Project, request: Request, launch: Launch, on_step: Step) -> PathMap:
-    collecting = gc.isenabled()
-    gc.disable()  # millions of small lasting objects are made: collecting in between only costs time
+    before = gc.get_threshold()
+    gc.set_threshold(500_000, 50, 1000)  # millions of small lasting objects: frequent collections find nothing to free
     try:
         on_step("resolving the configuration")
         configuration = resolve(project, launch)
@@ -139,8 +139,7 @@ def _make(project: Project, request: Request, launch: Launch, on_step: Step) -> 
         made, _ = build(project, request, configuration, linker, on_step=on_step)
         return made
     finally:
-        if collecting:
-            gc.enable()
+        gc.set_threshold(*before)
 
 
 def _plain(request: Request) -> dict[str, Any]:

@@ -65,6 +65,10 @@ class Classifier:
         """Device kinds for which the site can act."""
         return self._devices.of_site(site)
 
+    def devices_of_class(self, name: str) -> frozenset[str]:
+        """Device kinds that a class is made for; nothing when nothing says so."""
+        return self._devices.of_class(name)
+
     def classify(self, site: RawSite, around: Surroundings | None = None) -> tuple[Inspectability, Reason]:
         """Class of one site and the reason for it."""
         around = around or Surroundings()

@@ -46,7 +46,8 @@ def gaps_of(
         names = ", ".join(item.what for item in unresolved[:6]) + (", ..." if len(unresolved) > 6 else "")
         text = f"{len(unresolved)} values are settled only by the server: {names}"
         notes.append(Gap(severity="note", code="SGG040", text=text))
-    return (*material, *notes)
+    unique = {(gap.severity, gap.text): gap for gap in (*material, *notes)}
+    return tuple(unique.values())
 
 
 def _facts(device: DeviceFacts, model_known: bool) -> list[Gap]:

@@ -13,7 +13,7 @@ from sgl_graph.analyzer.static.scopes import Scope
 from sgl_graph.analyzer.static.tags import argument_for, enclosing_method, last_name
 from sgl_graph.analyzer.static.text import render
 
-_DEEPEST = 6
+_DEEPEST = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Keys:
         if value[0] in ("v", "x", "d", "L", "cmp"):
             return False
         for tag in self._types.evaluate(scope, value):
-            if is_graph(tag) is not None:
+            if is_graph(tag) is not None or tag == "torch.compile()":
                 return True
             if tag.startswith("obj:") and (tag[4:] in self._owners.containers or self._holds_graph(tag[4:])):
                 return True
@@ -165,6 +165,9 @@ class Keys:
             return ["t", [self._part(scope, part, depth - 1) for part in key[1]]]
         if depth <= 0:
             return None
+        if key[0] in ("i", "bo"):
+            parts = (self._made_of(scope, part, depth - 1) for part in key[2:4])
+            return next((made for made in parts if made is not None), None)
         if key[0] == "c":
             for tag in sorted(self._types.evaluate(scope, key[1])):
                 target = self._types.scopes.get(tag[5:]) if tag.startswith("func:") else None
@@ -179,7 +182,8 @@ class Keys:
         while at is not None and at.kind == "function":
             for binding in at.bindings.get(key[1], ()):
                 if binding.kind == "value":
-                    return self._made_of(at, binding.expression, depth - 1)
+                    made = self._made_of(at, binding.expression, depth - 1)
+                    return made if made is not None or binding.expression[0] != "c" else binding.expression
             if at.function is not None and any(p.name == key[1] for p in at.function.parameters):
                 return self._from_callers(at, key[1], depth)
             at = at.parent

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,16 +24,16 @@ from sgl_graph.analyzer.static.classify import weakest
 from sgl_graph.analyzer.static.families import family_of_name, is_draft
 from sgl_graph.analyzer.static.labels import KeyOf, Keys
 from sgl_graph.analyzer.static.owners import CAPTURES, outermost
+from sgl_graph.analyzer.static.pathparts import has_own_pool, owner_of, short, strongest, worse
 from sgl_graph.analyzer.static.rawsite import RawSite
 from sgl_graph.analyzer.static.settings import PhaseSizes
 from sgl_graph.analyzer.static.sites import SiteSearch
-from sgl_graph.analyzer.static.tags import class_tags, enclosing_method
+from sgl_graph.analyzer.static.tags import class_tags
 
 _PHASES: Mapping[str, str] = {
     "decode": "decode", "verify": "decode", "draft": "decode", "draft-extend": "decode",
     "prefill-full": "prefill", "prefill-breakable": "prefill", "prefill-piecewise": "prefill",
 }  # fmt: skip
-_WEAK: dict[Reach, int] = {"yes": 0, "unresolved": 1, "no": 2}
 _CORE = ("capture", "replay", "pool", "break", "update")
 
 
@@ -53,6 +53,10 @@ class PathInput:
     worker: str
     #: Classes that an attribute of a class may hold under this configuration; None: not linked.
     holdings: Mapping[str, Mapping[str, frozenset[str]]] | None = None
+    #: Device kinds that a class is made for, and that a primitive can act on.
+    devices: Callable[[str], frozenset[str]] = lambda name: frozenset()
+    devices_of: Callable[[RawSite], frozenset[str]] = lambda raw: frozenset()
+    device: str | None = None
     #: By class of the receiver and function: texts that executions pass for a parameter (`Linked.arguments`).
     arguments: Mapping[tuple[str, str], Mapping[str, frozenset[str | None]]] = field(default_factory=dict)
 
@@ -67,7 +71,7 @@ class PathFinder:
         self._by_class: dict[str, list[tuple[RawSite, Site]]] = {}
         self._constructions: dict[str, list[tuple[RawSite, Site]]] = {}
         for raw, site in given.sites:
-            owner = _owner(raw)
+            owner = owner_of(raw)
             if owner is not None:
                 self._by_class.setdefault(owner, []).append((raw, site))
             if raw.form in ("runner", "runner-chosen"):
@@ -106,7 +110,7 @@ class PathFinder:
         attributes: set[str] = set()
         for ancestor in self._types.mro(runner):
             for raw, _ in self._by_class.get(ancestor, ()):
-                if raw.form not in ("table-capture", "table-replay", "session") or raw.call is None:
+                if raw.form not in ("table-capture", "session") or raw.call is None:
                     continue
                 callee = raw.call.expression[1]
                 if callee[0] != "a":
@@ -115,7 +119,10 @@ class PathFinder:
                     attributes.add(callee[1][2])
                 for name in class_tags(self._types.evaluate(raw.scope, callee[1])):
                     found |= {t for t in (name, *self._types.subclasses(name)) if t in self._owners.tables}
-        capturing = {t for t in found if self._capturing_table(t) and not self._is_abstract(t)}
+        capturing = {t for t in found if self._capturing_table(t) and self._by_class.get(t)}
+        made_for = self._in.devices(runner)
+        if made_for:
+            capturing = {t for t in capturing if not self._in.devices(t) or self._in.devices(t) & made_for}
         held = self._held(runner, attributes)
         return sorted(capturing & held) if capturing & held else sorted(capturing)
 
@@ -129,14 +136,11 @@ class PathFinder:
                 break
         return held
 
-    def _is_abstract(self, table: str) -> bool:
-        return not self._by_class.get(table)
-
     def _sides(self, runner: str) -> list[bool]:
         """Whether the runner works for the target, the draft, or either in turn."""
-        if is_draft(runner):
-            return [True]
         family = family_of_name(runner)
+        if is_draft(runner) or family.startswith("draft"):
+            return [True]
         if self._speculative() and self._in.chains.linked and family.startswith("prefill"):
             return [side for side in (False, True) if self._chain_to(runner, side) or not side]
         return [False]
@@ -190,20 +194,24 @@ class PathFinder:
             if level is not self._owners.tables or self._capturing_table(name)
         }
         owned |= self._owners.contexts | self._owners.containers
+        compiled = {
+            r.scope.module.name: owner for r, _ in self._in.sites if r.form == "compiled" and (owner := owner_of(r))
+        }
         for raw, site in self._in.sites:
-            owner = _owner(raw)
+            owner = owner_of(raw)
             if raw.form not in ("constructor", "context", "compiled", "graphed-callables") or owner in owned:
                 continue
             if owner is None and raw.role != "capture":
                 continue
             if owner is not None and any(owner in self._types.mro(name) for name in owned):
                 continue
-            groups.setdefault(owner or outermost(raw.scope).name, []).append((raw, site))
+            home = compiled.get(raw.scope.module.name) if raw.form == "compiled" else None
+            groups.setdefault(owner or home or outermost(raw.scope).name, []).append((raw, site))
         found = []
         for name, sites in sorted(groups.items()):
             if not any(raw.role == "capture" for raw, _ in sites):
                 continue
-            reachable, trigger = _strongest(site for raw, site in sites if raw.role == "capture")
+            reachable, trigger = strongest(site for raw, site in sites if raw.role == "capture")
             chain = self._in.chains.to_function([outermost(raw.scope).name for raw, _ in sites])
             family = family_of_name(name)
             found.append(self._entry(family, "target", name, name, sites, reachable, trigger, tuple(chain)))
@@ -224,7 +232,7 @@ class PathFinder:
             )
             if tag.startswith("func:")
         }
-        names = {_short(name) for name in handed}
+        names = {short(name) for name in handed}
         return [
             path.model_copy(update={"nested_in": parents[0]}) if parents and path.runner in names else path
             for path in found
@@ -258,19 +266,18 @@ class PathFinder:
         runner: str,
     ) -> tuple[Reach, Trigger | None]:
         """A path runs when its runner can be built, and its table can capture."""
-        own = [site for raw, site in sites if raw.role == "capture" and _owner(raw) in self._types.mro(table)]
-        reachable, trigger = _strongest(own)
+        own = [site for raw, site in sites if raw.role == "capture" and owner_of(raw) in self._types.mro(table)]
+        reachable, trigger = strongest(own)
         if built and runner != table:
-            made, started = _strongest(site for _, site in built)
+            made, started = strongest(site for _, site in built)
             alive = self._in.chains.constructed(runner)
             if alive is not None:
-                made = alive if _WEAK[alive] > _WEAK[made] else made
-            reachable = made if _WEAK[made] > _WEAK[reachable] else reachable
+                made = worse(made, alive)
+            reachable = worse(reachable, made)
             trigger = started or trigger
         elif runner != table and self._in.chains.linked:
             alive = self._in.chains.constructed(runner)
-            if alive is not None and _WEAK[alive] > _WEAK[reachable]:
-                reachable = alive
+            reachable = worse(reachable, alive) if alive is not None else reachable
         return reachable, trigger
 
     def _entry(
@@ -287,20 +294,21 @@ class PathFinder:
         name = f"{role}:{family}"
         live = [(raw, site) for raw, site in sites if site.reachable != "no"]
         outside = [c for c in self._in.components if c.reachable != "no" and "not the caching allocator" in c.memory]
-        inspectability, reasons = self._class(live or list(sites), outside)
+        fitting = [(raw, site) for raw, site in live or sites if self._fits(table, raw)]
+        inspectability, reasons = self._class(fitting or list(sites), outside)
         return PathEntry(
-            id=f"{name}:{_short(runner)}:{_short(table)}",
+            id=f"{name}:{short(runner)}:{short(table)}",
             family=family,
             worker=self._in.worker,
-            runner=_short(runner),
-            backend=_short(table),
+            runner=short(runner),
+            backend=short(table),
             name=name,
             sites=tuple(site.id for _, site in sites),
             components=tuple(self._in.components),
             label=self._label(family, runner, table, sites),
             chain=chain,
             nested_in=None,
-            independent=_has_own_pool(sites),
+            independent=has_own_pool(sites),
             depends_on_unconfirmed=self._dependencies(sites),
             reachable=reachable,
             trigger=trigger,
@@ -332,6 +340,15 @@ class PathFinder:
             reasons = [reason for site in telling[:2] for reason in site.reasons]
         unique = {(r.file, r.line, r.text): r for r in reasons}
         return weakest(classes), tuple(unique[key] for key in sorted(unique))
+
+    def _fits(self, table: str, raw: RawSite) -> bool:
+        """Whether a primitive can act on the device of the configuration, as its table can; HIP's graphs are torch.cuda's."""
+        used = {"hip": "cuda"}.get(self._in.device or "", self._in.device)
+        made_for = self._in.devices(table)
+        if used is None or (made_for and used not in made_for):
+            return True  # not this table's device: the claim is the weakest of all its primitives
+        kinds = self._in.devices_of(raw)
+        return not kinds or bool(kinds & {used, "any", "host"})
 
     def _dependencies(self, sites: Sequence[tuple[RawSite, Site]]) -> tuple[str, ...]:
         named = {name for _, site in sites for gate in site.gates for name in gate.depends}
@@ -368,28 +385,3 @@ class PathFinder:
             stored_at=found.stored_at,
             enumerable=buckets is not None and buckets.sizes is not None,
         )
-
-
-def _owner(raw: RawSite) -> str | None:
-    method = enclosing_method(raw.scope)
-    return method.owner if method is not None else None
-
-
-def _short(qualname: str) -> str:
-    return qualname.rpartition(":")[2].replace(".<locals>", "")
-
-
-def _strongest(sites: Iterable[Site]) -> tuple[Reach, Trigger | None]:
-    best = min(sites, key=lambda site: _WEAK[site.reachable], default=None)
-    return (best.reachable, best.trigger) if best is not None else ("unresolved", None)
-
-
-def _has_own_pool(sites: Sequence[tuple[RawSite, Site]]) -> bool:
-    """Whether the graphs are captured into a pool that nothing else shares: the capture names none."""
-    contexts = [raw for raw, _ in sites if raw.form in ("context", "capture_begin") and raw.call is not None]
-    return bool(contexts) and not any(
-        argument[0] == "k" and argument[1] == "pool"
-        for raw in contexts
-        if raw.call
-        for argument in raw.call.expression[2]
-    )

@@ -93,11 +93,12 @@ def build(
         raw.form == "saver-context" and r.reachable != "no" for raw, r in zip(search.sites, reached, strict=True)
     )
     around = Surroundings(device=request.device.kind, saver_active=saver and linked is not None)
-    parts.sites = _records(search, reached, around)
+    classifier = Classifier(search.owners, search.sites)
+    parts.sites = _records(search, classifier, reached, around)
     chains = Chains(linked, reach, entries)
     processes = workers(project, settings.values, linked.reached if linked is not None else ())
     found = components_of(project, linked, reach) if linked is not None and reach is not None else ()
-    paths = _paths(parts, chains, settings, found, processes)
+    paths = _paths(parts, classifier, request.device.kind, chains, settings, found, processes)
     if settings.starts.value == "no":
         paths = ()
     labels = labels_of(paths)
@@ -155,9 +156,8 @@ def _reached(reach: Reachability | None, starts: records.Starts, raw: RawSite) -
 
 
 def _records(
-    search: SiteSearch, reached: Sequence[Reached], around: Surroundings
+    search: SiteSearch, classifier: Classifier, reached: Sequence[Reached], around: Surroundings
 ) -> list[tuple[RawSite, records.Site]]:
-    classifier = Classifier(search.owners, search.sites)
     counts: Counter[str] = Counter()
     found = []
     for raw, answer in zip(search.sites, reached, strict=True):
@@ -187,6 +187,8 @@ def _records(
 
 def _paths(
     parts: Parts,
+    classifier: Classifier,
+    device: str | None,
     chains: Chains,
     settings: Settings,
     components: Sequence[records.Component],
@@ -206,6 +208,9 @@ def _paths(
             components=components,
             worker=processes[0].role if processes else "scheduler",
             holdings=holdings,
+            devices=classifier.devices_of_class,
+            devices_of=classifier.devices_of,
+            device=device,
             arguments=linked.arguments if linked is not None else {},
         )
     )

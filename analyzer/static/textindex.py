@@ -33,7 +33,12 @@ class TextIndex:
     def mentioning(self, names: Iterable[str]) -> list[str]:
         """Further modules that mention any of these identifiers."""
         wanted = [name.encode() for name in sorted(names)]
-        return self._hand_out([path for path, source in self._texts.items() if any(name in source for name in wanted)])
+        # A name that holds one of the hints can only stand in a text that holds it too.
+        hinted = [name for name in wanted if any(hint in name for hint in _HINTS)]
+        others = [name for name in wanted if name not in hinted]
+        found = {path for path in self._hinted if path in self._texts and _mentions(self._texts[path], hinted)}
+        found |= {path for path, source in self._texts.items() if path not in found and _mentions(source, others)}
+        return self._hand_out(sorted(found))
 
     def _hand_out(self, taken: list[str]) -> list[str]:
         for path in taken:
@@ -41,3 +46,7 @@ class TextIndex:
         names = [module_name(path)[0] for path in taken]
         self._project.prefetch(names)
         return names
+
+
+def _mentions(source: bytes, names: list[bytes]) -> bool:
+    return any(name in source for name in names)

@@ -58,6 +58,8 @@ LEGACY_OFF_FIELDS = {"decode": "disable_cuda_graph", "prefill": "disable_piecewi
 LEGACY_ON_FIELDS = {"prefill": "enable_piecewise_cuda_graph"}
 #: Computes the decode sizes from a live runner, in the oldest releases.
 LEGACY_SIZE_FUNCTION = "sglang.srt.model_executor.cuda_graph_runner:get_batch_sizes_to_capture"
+#: The runner's attribute whose `size` clamps them.
+LEGACY_POOL = "req_to_token_pool"
 #: Value of a phase's backend that turns its capture off.
 GRAPH_DISABLED = "disabled"
 

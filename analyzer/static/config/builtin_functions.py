@@ -147,6 +147,9 @@ def _set(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
     if items is None:
         result.opaque = deps
         return result
+    if not machine.control and all(type(item) in (str, int, float) for item in items):
+        result.items = dict.fromkeys(items, True)
+        return result
     for item in items:
         runs = [value for run in item.runs for value in run] if type(item) is Alternatives else [item]
         for value in runs:

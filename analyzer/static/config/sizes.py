@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from sgl_graph.analyzer.static.config.configuration import ResolvedConfiguration
 
 
+_UNBOUNDED = 1 << 40
+
+
 def configured_sizes(configuration: ResolvedConfiguration) -> list[Buckets]:
     """The sizes of every phase that this release captures; empty where capture is off."""
     config = configuration.result(profile.GRAPH_CONFIG_FIELD)
@@ -89,7 +92,10 @@ def _computed_by_runner(configuration: ResolvedConfiguration, phase: str, deps: 
     function = lookup(configuration.evaluator, profile.LEGACY_SIZE_FUNCTION)
     if function is ABSENT or phase != "decode":
         return Buckets(phase, None, None, tuple(sorted(deps)))
-    runner = Instance(External("runner"), {"server_args": configuration.record}, frozenset({"server"}))
+    # The configured list is the one that the request pool does not clamp.
+    pool = Instance(External("pool"), {"size": _UNBOUNDED}, frozenset({"server"}))
+    attrs: dict[str, Value] = {"server_args": configuration.record, profile.LEGACY_POOL: pool}
+    runner = Instance(External("runner"), attrs, frozenset({"server"}))
     found = configuration.ask(lambda: configuration.evaluator.call(function, [runner], {}))
     plain = single(found)
     sizes = plain[0] if type(plain) is tuple and plain else plain

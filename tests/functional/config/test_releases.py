@@ -82,6 +82,13 @@ def test_releases_of_one_class_with_their_own_defaults(run: Run, version: str) -
     assert sizes(found)["prefill"] == ()
 
 
+def test_sizes_that_the_oldest_release_computes_in_its_runner(run: Run) -> None:
+    found = run("0.4.6.post5", "")
+    assert sizes(found)["decode"] == (1, 2, 4, 8, *range(16, 257, 8))
+    decode = found.buckets[0]
+    assert decode.source is not None and decode.source.qualname.endswith(":get_batch_sizes_to_capture")
+
+
 @pytest.mark.parametrize(
     ("device", "tp", "largest", "chunk", "backend"),
     [("h100", 8, 512, 8192, "fa3"), ("a100", 1, 256, 8192, "flashinfer"), ("b200", 1, 512, 16384, "trtllm_mha"),

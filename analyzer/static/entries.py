@@ -41,7 +41,7 @@ def find(
         done |= fresh.keys()
         simple = {_simple(name) for name in fresh}
         types.extend(read_more(simple))
-        for name in sorted(simple):
+        for name in sorted(simple | _handed_over_as(types, simple)):
             for scope, call in types.callers(name):
                 if _leads_to(types, scope, call, fresh, name):
                     text = render(call.expression[1])
@@ -57,6 +57,18 @@ def find(
                     )
                     _join(owners, entries, scope)
     return list(found.values())
+
+
+def _handed_over_as(types: GraphTypes, names: set[str]) -> set[str]:
+    """Keywords under which an entry is given to other code, which calls it by that name."""
+    found = set()
+    for module in types.indexed:
+        for scope in types.roots[module].walk():
+            for call in scope.calls:
+                for argument in call.expression[2]:
+                    if argument[0] == "k" and argument[2][0] == "a" and argument[2][2] in names:
+                        found.add(argument[1])
+    return found - names
 
 
 def _simple(name: str) -> str:
@@ -95,4 +107,4 @@ def _leads_to(types: GraphTypes, scope: Scope, call: CallFact, entries: dict[str
             if _simple(entry.name) == name
         )
     # Nothing types the receiver: the name alone, which only functions that capture have.
-    return callee[0] == "a" and not tags
+    return callee[0] == "a" and not tags and any(_simple(entry) == name for entry in entries)

@@ -410,7 +410,9 @@ class Expressions(Machine):
             if value.opaque is not None:
                 return None
             return [
-                (taint(key, deps_of(item)) if kind is SetV else key) if _certain(item) else fuzzy((key, ABSENT), False, deps_of(item))
+                (taint(key, deps_of(item)) if kind is SetV else key)
+                if _certain(item)
+                else fuzzy((key, ABSENT), False, deps_of(item))
                 for key, item in value.items.items()
             ]
         if kind is str or kind is bytes or kind is range or kind is frozenset:

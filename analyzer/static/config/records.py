@@ -31,14 +31,14 @@ from sgl_graph.analyzer.static.config.values import (
 
 if TYPE_CHECKING:
     from sgl_graph.analyzer.static.config.machine import Machine
-    from sgl_graph.analyzer.static.config.objects import Objects
+    from sgl_graph.analyzer.static.config.classes import Classes
 
 _MISSING = External("dataclasses.MISSING")
 _NO_DEFAULT = External("msgspec.NODEFAULT")
 _FIELD = External("dataclasses.field()")
 
 
-def fields_of(machine: Objects, cls: ClassV) -> list[FieldV]:
+def fields_of(machine: Classes, cls: ClassV) -> list[FieldV]:
     """Fields of a record class, those of its bases first."""
     if cls.fields is None:
         found: dict[str, FieldV] = {}
@@ -52,7 +52,7 @@ def fields_of(machine: Objects, cls: ClassV) -> list[FieldV]:
     return cls.fields
 
 
-def _own_fields(machine: Objects, cls: ClassV) -> list[FieldV]:
+def _own_fields(machine: Classes, cls: ClassV) -> list[FieldV]:
     fields: list[FieldV] = []
     if cls.facts is None:
         return fields
@@ -91,7 +91,7 @@ def _set_default(field: FieldV, default: Value) -> None:
         field.default = default
 
 
-def fill(machine: Objects, instance: Instance, arguments: list[Value], keywords: dict[str, Value]) -> None:
+def fill(machine: Classes, instance: Instance, arguments: list[Value], keywords: dict[str, Value]) -> None:
     """What the generated `__init__` of a record does."""
     assert type(instance.cls) is ClassV
     rest = dict(keywords)
@@ -120,7 +120,7 @@ def fill(machine: Objects, instance: Instance, arguments: list[Value], keywords:
         machine.call(Bound(hook, instance), [], {})
 
 
-def _default_of(machine: Objects, field: FieldV) -> Value:
+def _default_of(machine: Classes, field: FieldV) -> Value:
     if field.factory is not ABSENT:
         return machine.call(field.factory, [], {})
     default = field.default
@@ -135,7 +135,7 @@ def _default_of(machine: Objects, field: FieldV) -> Value:
 
 
 def fill_foreign(
-    machine: Objects, instance: Instance, base: External, arguments: list[Value], keywords: dict[str, Value]
+    machine: Classes, instance: Instance, base: External, arguments: list[Value], keywords: dict[str, Value]
 ) -> None:
     """What the `__init__` of a base class outside the checkout does."""
     from sgl_graph.analyzer.static.config.exceptions import external_class
@@ -179,7 +179,7 @@ def _describe_fields(missing: External, path: str) -> None:
         cls = _class_of(arguments[0])
         if type(cls) is not ClassV:
             return unknown(deps_of(arguments[0]), machine.place())
-        objects: Objects = machine  # type: ignore[assignment]
+        objects: Classes = machine  # type: ignore[assignment]
         result: list[Value] = []
         for field in fields_of(objects, cls):
             attrs: dict[str, Value] = {
@@ -200,7 +200,7 @@ _describe_fields(_MISSING, "dataclasses.fields")
 _describe_fields(_NO_DEFAULT, "msgspec.structs.fields")
 
 
-def type_of(machine: Objects, field: FieldV) -> Value:
+def type_of(machine: Classes, field: FieldV) -> Value:
     """The type that a field's annotation names."""
     if isinstance(field.annotation, list):
         return machine.annotation(field.owner, field.annotation)
@@ -212,7 +212,7 @@ def _type_hints(machine: Machine, arguments: list[Value], keywords: dict[str, Va
     cls = _class_of(arguments[0])
     if type(cls) is not ClassV:
         return unknown(deps_of(arguments[0]), machine.place())
-    objects: Objects = machine  # type: ignore[assignment]
+    objects: Classes = machine  # type: ignore[assignment]
     hints: dict[str, Value] = {}
     for item in reversed(objects.ancestry(cls)):
         if type(item) is not ClassV:
@@ -257,7 +257,7 @@ def _arguments(machine: Machine, arguments: list[Value], keywords: dict[str, Val
 def _is_dataclass(machine: Machine, arguments: list[Value], keywords: dict[str, Value]) -> Value:
     cls = _class_of(arguments[0])
     if type(cls) is ClassV:
-        objects: Objects = machine  # type: ignore[assignment]
+        objects: Classes = machine  # type: ignore[assignment]
         structs = any(type(c) is External and c.path.startswith("msgspec") for c in objects.ancestry(cls))
         return objects.kind_of(cls) == "record" and not structs
     return unknown(deps_of(arguments[0])) if cls is ABSENT else False
@@ -286,14 +286,14 @@ def _as_dict(machine: Machine, arguments: list[Value], keywords: dict[str, Value
     plain = single(arguments[0])
     if type(plain) is not Instance or type(plain.cls) is not ClassV:
         return unknown(deps_of(arguments[0]), machine.place())
-    objects: Objects = machine  # type: ignore[assignment]
+    objects: Classes = machine  # type: ignore[assignment]
     names = [field.name for field in fields_of(objects, plain.cls)]
     return taint(DictV({name: plain.attrs.get(name, None) for name in names}), deps_of(arguments[0]))
 
 
 @native("msgspec.defstruct", "dataclasses.make_dataclass")
 def _define_struct(machine: Machine, arguments: list[Value], keywords: dict[str, Value]) -> Value:
-    objects: Objects = machine  # type: ignore[assignment]
+    objects: Classes = machine  # type: ignore[assignment]
     name = single(arguments[0])
     module = machine.frames[-1].module
     cls = ClassV(module, None, str(name), module.frame)

@@ -272,8 +272,8 @@ class Attributes:
             return ANYTHING
         settled = world.oracle.field(self._in, cls.qualname, name)
         if settled is not None:
-            return settled | heap.read(heap.cell(("attribute", cls, name)))
-        found: Values = heap.read(heap.cell(("attribute", cls, name)))
+            return settled | heap.read(heap.cell(("attribute", instance.key, name)))
+        found: Values = heap.read(heap.cell(("attribute", instance.key, name)))
         bound = self._bind(cls, own, name)
         if bound:
             found = found | bound if found else bound
@@ -458,7 +458,7 @@ class Attributes:
         writer = heap.current
         if writer is not None and world.oracle.settles(cls.qualname, name, writer):
             return
-        heap.write(heap.cell(("attribute", cls, name)), values)
+        heap.write(heap.cell(("attribute", instance.key, name)), values)
 
 
 #: Bases of the standard library whose `start` leads to `run`.

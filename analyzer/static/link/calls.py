@@ -39,7 +39,10 @@ if TYPE_CHECKING:
 _POLY_LINES = 30
 _CONTEXTUAL = (Constant, EnumMember)
 #: Constant arguments beyond this many combinations share one context.
-_MOST_CONTEXTS = 8
+_MOST_CONTEXTS = 24
+#: A class with one of these wraps a function as a rule; its objects are told apart by where they are made, up to a number.
+_WRAPPING = ("__call__", "__get__")
+_MOST_PLACES = 400
 _ENTERING = ("enter_context", "enter_async_context")
 
 
@@ -79,6 +82,8 @@ class Calls:
     def __init__(self, interpreter: Interpreter) -> None:
         self._in = interpreter
         self._world = interpreter.world
+        self._places: dict[ClassValue, set[Hashable]] = {}
+        self._wrapping: dict[ClassValue, bool] = {}
         self._contexts: dict[FunctionValue, set[Hashable]] = {}
         self._factories: dict[tuple[str, int], bool] = {}
         self._generated: dict[tuple[Activation, bool], Generated] = {}
@@ -257,7 +262,7 @@ class Calls:
         record.add_target(function.qualname)
         context: Hashable = None
         if self.is_factory(function):
-            context = site
+            context = ("factory", site, self._inside())
         elif not arguments.star and not arguments.double:
             context = self._constants(function, arguments)
         if isinstance(receiver, Instance) and receiver.fuzzy:
@@ -281,23 +286,30 @@ class Calls:
         self._in.demand(activation)
         self._unwrapping = held
 
+    def _inside(self) -> Hashable:
+        """What tells the activation at work apart: closures made for one wrapper are not those of another."""
+        current = self._world.heap.current
+        if current is None:
+            return None
+        if isinstance(current.receiver, Instance) and current.receiver.place is not None:
+            return current.receiver
+        if isinstance(current.context, tuple) and current.context[:1] == ("factory",):
+            return current.context[1]
+        return None
+
     def _constants(self, function: FunctionValue, arguments: Arguments) -> Hashable:
-        """Arguments as a context, when each is one constant: what a function does often hangs on a name or a flag."""
+        """The arguments that are one constant, as a context: what a function does often hangs on a name or a flag."""
         found: list[Hashable] = []
-        for values in arguments.positional:
-            if len(values) != 1:
-                return None
-            (value,) = values
-            if not isinstance(value, _CONTEXTUAL):
-                return None
-            found.append(value)
+        for position, values in enumerate(arguments.positional):
+            if len(values) == 1:
+                (value,) = values
+                if isinstance(value, _CONTEXTUAL):
+                    found.append((position, value))
         for name, values in arguments.keywords.items():
-            if len(values) != 1:
-                return None
-            (value,) = values
-            if not isinstance(value, _CONTEXTUAL):
-                return None
-            found.append((name, value))
+            if len(values) == 1:
+                (value,) = values
+                if isinstance(value, _CONTEXTUAL):
+                    found.append((name, value))
         if not found:
             return None
         seen = self._contexts.setdefault(function, set())
@@ -397,7 +409,7 @@ class Calls:
         heap = world.heap
         if "enum" in cls.marks:
             return self._in.models.enum_member(cls, arguments)
-        instance = Instance.of(cls)
+        instance = Instance.of(cls, place=self._place(cls, site))
         made: Values = frozenset((instance,))
         for base in cls.mro:
             if isinstance(base, ClassValue):
@@ -417,9 +429,34 @@ class Calls:
         for item in made:
             if not isinstance(item, Instance):
                 continue
-            world.instantiated(item.cls)
+            world.instantiated(item)
             self._initialize(frame, item, arguments, record, site)
         return made
+
+    def _place(self, cls: ClassValue, site: Hashable) -> Hashable:
+        """Where an object is created, for classes whose objects stand for a function (decorators, descriptors)."""
+        if not self._wraps(cls):
+            return None
+        current = self._world.heap.current
+        if current is not None and isinstance(current.receiver, Instance) and current.receiver.place is not None:
+            return None  # a wrapper that makes wrappers shall not make ever more of them
+        places = self._places.setdefault(cls, set())
+        place = (current, site)
+        if place not in places:
+            if len(places) >= _MOST_PLACES:
+                return None
+            places.add(place)
+        return place
+
+    def _wraps(self, cls: ClassValue) -> bool:
+        known = self._wrapping.get(cls)
+        if known is None:
+            heap = self._world.heap
+            own = [base for base in cls.mro if isinstance(base, ClassValue)]
+            known = any(heap.known(("class", base, name)) is not None for base in own for name in _WRAPPING)
+            known = known and not _is_torch_module(cls)
+            self._wrapping[cls] = known
+        return known
 
     def _initialize(
         self, frame: Frame, instance: Instance, arguments: Arguments, record: CallRecord, site: Hashable
@@ -454,7 +491,7 @@ class Calls:
                 for name in base.fields:
                     fields[name] = base
         for position, (name, base) in enumerate(fields.items()):
-            cell = heap.cell(("attribute", instance.cls, name))
+            cell = heap.cell(("attribute", instance.key, name))
             if position < len(arguments.positional):
                 heap.write(cell, arguments.positional[position])
             elif name in arguments.keywords:

@@ -169,7 +169,7 @@ class ConfigurationOracle:
             if name is not None and name.known and isinstance(name.constant, str):
                 return EnumMember.of(cls, name.constant)
             return Unknown.of(name.depends if name is not None else ())
-        interpreter.world.instantiated(cls)
+        interpreter.world.instantiated(Instance.of(cls))
         return Configured.of(cls, handle)
 
 

@@ -279,9 +279,10 @@ def _classes(world: World) -> dict[str, ClassInfo]:
         )
     attributes: dict[str, dict[str, set[str]]] = {}
     for key, cell in world.heap.items():
-        if isinstance(key, tuple) and key[0] == "attribute" and isinstance(key[1], ClassValue):
+        if isinstance(key, tuple) and key[0] == "attribute":
+            owner = key[1][0] if isinstance(key[1], tuple) else key[1]
             names = {n for n in map(_type_name, cell.peek()) if n}
-            attributes.setdefault(key[1].qualname, {}).setdefault(key[2], set()).update(names)
+            attributes.setdefault(owner.qualname, {}).setdefault(key[2], set()).update(names)
     for qualname, table in attributes.items():
         if qualname in found:
             found[qualname].attributes = {name: frozenset(items) for name, items in sorted(table.items())}

@@ -601,7 +601,7 @@ class Models:
         if name == "object.__new__":
             made = frozenset(Instance.of(v) for v in first if isinstance(v, ClassValue))
             for instance in made:
-                self._world.instantiated(instance.cls)
+                self._world.instantiated(instance)
             return made or ANYTHING
         if name in _WRAPPERS:
             return frozenset(Wrapped.of(v, _WRAPPERS[name]) for v in first)
@@ -678,7 +678,7 @@ class Models:
         if settled is not None:
             return True
         for concrete in self._world.concrete(owner):
-            if heap.read(heap.cell(("attribute", concrete.cls, name))):
+            if heap.read(heap.cell(("attribute", concrete.key, name))):
                 return True
             if self._in.attributes.class_level(concrete.cls, name, concrete):
                 return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
@@ -161,21 +161,27 @@ class ClassValue(Value):
 
 
 class Instance(Value):
-    """An instance of a class; `fuzzy` when only an annotation says so, so that it may be of any subclass."""
+    """An instance of a class; `fuzzy` when only an annotation says so, so that it may be of any subclass.
 
-    __slots__ = ("cls", "fuzzy")
-    _known: ClassVar[dict[tuple[ClassValue, bool], Instance]] = {}
+    `place` tells apart the objects of a class that wraps functions: one for each place of creation.
+    """
 
-    def __init__(self, cls: ClassValue, fuzzy: bool) -> None:
+    __slots__ = ("cls", "fuzzy", "key", "place")
+    _known: ClassVar[dict[tuple[ClassValue, bool, Hashable], Instance]] = {}
+
+    def __init__(self, cls: ClassValue, fuzzy: bool, place: Hashable) -> None:
         self.cls = cls
         self.fuzzy = fuzzy
+        self.place = place
+        #: What the cells of its attributes are keyed by.
+        self.key: Hashable = cls if place is None else (cls, place)
 
     @classmethod
-    def of(cls, owner: ClassValue, fuzzy: bool = False) -> Instance:
-        key = (owner, fuzzy)
+    def of(cls, owner: ClassValue, fuzzy: bool = False, place: Hashable = None) -> Instance:
+        key = (owner, fuzzy, place)
         known = cls._known.get(key)
         if known is None:
-            known = cls._known[key] = cls(owner, fuzzy)
+            known = cls._known[key] = cls(owner, fuzzy, place)
         return known
 
     def __repr__(self) -> str:

@@ -157,10 +157,10 @@ class World:
 
     # -- hierarchy
 
-    def instantiated(self, cls: ClassValue) -> None:
+    def instantiated(self, instance: Instance) -> None:
         """Note that an object of exactly this class may exist."""
-        exact = frozenset((Instance.of(cls),))
-        for base in cls.mro:
+        exact = frozenset((instance,))
+        for base in instance.cls.mro:
             if isinstance(base, ClassValue):
                 self.heap.write(self.heap.cell(("sub", base)), exact)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from sgl_graph.analyzer.records.pathmap import Component, ComponentKind, Reach
 from sgl_graph.analyzer.static import profile
 from sgl_graph.analyzer.static.linked import ClassInfo, Linked, Truth
@@ -9,18 +11,27 @@ from sgl_graph.analyzer.static.memory import memory_of
 from sgl_graph.analyzer.static.project import Project
 from sgl_graph.analyzer.static.reach import Reachability
 
+_COLLECTIVE = re.compile(profile.COLLECTIVE_METHODS)
 
-def components_of(project: Project, linked: Linked, reach: Reachability) -> tuple[Component, ...]:
-    """Components that this configuration builds, by kind and name."""
+
+def components_of(project: Project, linked: Linked, reach: Reachability, *, ranks: int | None) -> tuple[Component, ...]:
+    """Components that this configuration builds, by kind and name.
+
+    Args:
+        ranks: processes that talk to each other, None when that is not settled; one alone has no collectives.
+    """
     found: dict[tuple[str, str], Component] = {}
     for info in linked.classes.values():
         kind = _kind(info)
-        if kind is None:
+        if kind is None or (kind == "communication" and ranks == 1):
             continue
         reachable = _built(linked, reach, info.qualname)
         if reachable == "no":
             continue
-        memory, _, _ = memory_of(project.sources.text(info.module.path))
+        text = project.sources.text(info.module.path)
+        if kind in ("attention", "lora"):
+            text = b"\n".join(text.split(b"\n")[info.facts.line - 1 : info.facts.end_line])
+        memory, _, _ = memory_of(text)  # dispatchers and communicators keep their buffers beside the class
         found[kind, info.qualname] = Component(
             kind=kind,
             class_=info.qualname.rpartition(":")[2],
@@ -41,7 +52,7 @@ def _kind(info: ClassInfo) -> ComponentKind | None:
             if short == base:
                 return kind  # type: ignore[return-value]
     if info.module.name.startswith(profile.COMMUNICATION_PACKAGES):
-        return "communication"
+        return "communication" if any(map(_COLLECTIVE.match, info.methods)) else None
     return None
 
 

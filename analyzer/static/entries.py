@@ -107,4 +107,4 @@ def _leads_to(types: GraphTypes, scope: Scope, call: CallFact, entries: dict[str
             if _simple(entry.name) == name
         )
     # Nothing types the receiver: the name alone, which only functions that capture have.
-    return callee[0] == "a" and not tags and any(_simple(entry) == name for entry in entries)
+    return callee[0] == "a" and any(_simple(entry) == name for entry in entries)

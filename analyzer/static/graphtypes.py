@@ -297,6 +297,8 @@ class GraphTypes(Annotations):
                 found.add("func:" + member.name)
         scope = self.scopes.get(owner)
         if scope is not None and name in scope.bindings:
+            if any(base.startswith("enum.") for base in self.mro(owner)):
+                return {"obj:" + owner}  # a member of an enumeration is an instance of it, whatever it is made from
             found |= self._bound(scope, name, scope.bindings[name])
         for at, binding in self._instance_attributes(owner).get(name, ()):
             found |= self._binding(at, binding)

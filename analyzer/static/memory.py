@@ -8,13 +8,13 @@ import re
 _SOURCES: tuple[tuple[re.Pattern[bytes], str], ...] = tuple(
     (re.compile(pattern), text)
     for pattern, text in (
-        (rb"ncclMemAlloc|CUDAPluggableAllocator", "pluggable allocator (NCCL or other), not the caching allocator"),
-        (rb"symm_mem|symmetric_memory|SymmMem|multimem", "symmetric memory, not the caching allocator"),
-        (rb"nvshmem|NVSHMEM", "NVSHMEM heap, not the caching allocator"),
-        (rb"deep_ep|\bDeepEP|nixl_ep|\bpplx\b", "buffer of an expert-parallel library, not the caching allocator"),
+        (rb"ncclMemAlloc|CUDAPluggableAllocator\(", "pluggable allocator (NCCL or other), not the caching allocator"),
+        (rb"symm_mem\.(?:empty|rendezvous)|_SymmetricMemory|multimem_all|SymmMem\w*\(", "symmetric memory, not the caching allocator"),
+        (rb"nvshmem_\w+|NVSHMEM", "NVSHMEM heap, not the caching allocator"),
+        (rb"\bdeep_ep\b|\bBuffer\(|nixl_ep|\bpplx_kernels\b", "buffer of an expert-parallel library, not the caching allocator"),
         (rb"cudaMalloc\b|cudaIpc|ipc_handle|IpcMemHandle|open_mem_handle", "cudaMalloc with IPC handles, not the caching allocator"),
         (rb"cuMemMap|cuMemCreate|VmmReservation|cuMemAddressReserve", "virtual memory management, pages mapped apart from addresses"),
-        (rb"torch_memory_saver|memory_saver_adapter|TorchMemorySaver", "memory saver: addresses stay, pages are swapped"),
+        (rb"torch_memory_saver\.|memory_saver_adapter\.region", "memory saver: addresses stay, pages are swapped"),
         (rb"RawGpuBuffer|mscclpp", "MSCCL++ buffers, not the caching allocator"),
         (rb"pin_memory\s*=\s*True|\.pin_memory\(", "pinned host memory"),
     )

@@ -97,7 +97,9 @@ def build(
     parts.sites = _records(search, classifier, reached, around)
     chains = Chains(linked, reach, entries)
     processes = workers(project, settings.values, linked.reached if linked is not None else ())
-    found = components_of(project, linked, reach) if linked is not None and reach is not None else ()
+    found: tuple[records.Component, ...] = ()
+    if linked is not None and reach is not None:
+        found = components_of(project, linked, reach, ranks=processes[0].count if processes else None)
     paths = _paths(parts, classifier, request.device.kind, chains, settings, found, processes)
     if settings.starts.value == "no":
         paths = ()

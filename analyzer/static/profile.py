@@ -110,8 +110,8 @@ COMPONENT_BASES: tuple[tuple[str, str], ...] = (
 )
 #: Packages whose classes hold the memory of collectives.
 COMMUNICATION_PACKAGES = ("sglang.srt.distributed.device_communicators",)
-#: Methods that a component has only to serve captured graphs.
-GRAPH_STATE_METHODS = ("init_cuda_graph_state",)
+#: Methods that make a class of these packages a communicator, whose buffers captured kernels may use.
+COLLECTIVE_METHODS = r"^(all_?reduce|all_?gather|reduce_?scatter|broadcast|send|recv|dispatch|combine)\w*$"
 
 # -- topology --------------------------------------------------------------------------------------------------------
 

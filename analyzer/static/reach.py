@@ -37,8 +37,10 @@ class Reachability:
         self._entries = [entry for entry in entries if entry in linked.reached]
         self._calls_at: dict[tuple[str, int], list[Call]] = {}
         self._calls_of: dict[str, list[Call]] = {}
+        self._by_text: dict[str, dict[str, list[Call]]] = {}
         for caller, calls in linked.calls.items():
             for call in calls:
+                self._by_text.setdefault(_simple(call.text), {}).setdefault(caller, []).append(call)
                 self._calls_at.setdefault((caller, call.line), []).append(call)
                 for target in (*call.targets, *call.constructs):
                     self._calls_of.setdefault(target, []).append(call)
@@ -54,6 +56,8 @@ class Reachability:
         function = self.function(scope)
         if function.reachable == "no":
             return function
+        if site.form == "break-point" and site.call is None and not self._is_called(scope):
+            return Reached("no", None, "nothing that runs calls it: only its wrapper is made")
         call = self._call_of(site)
         if call is None:
             return self._left_out(site) if self._is_dead(site) else function
@@ -105,10 +109,20 @@ class Reachability:
         """Calls that may lead to a function, or construct a class."""
         return self._calls_of.get(target, [])
 
+    def _is_called(self, scope: Scope) -> bool:
+        """Whether code that runs calls a wrapped function by its name; the wrapper itself stands for all of them."""
+        simple = _simple(scope.name)
+        return any(
+            caller in self._linked.reached
+            for caller, calls in self._by_text.get(simple, {}).items()
+            if any(call.active for call in calls)
+        )
+
     @staticmethod
     def _is_dead(site: RawSite) -> bool:
         """Whether the function runs without ever coming to the call: the linker records every call that it meets."""
-        return site.call is not None and site.scope.kind == "function"
+        # A loop over hooks of which none is known makes no call, and runs all the same.
+        return site.call is not None and site.scope.kind == "function" and site.form != "captured-hook"
 
     @staticmethod
     def _left_out(site: RawSite) -> Reached:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sgl_graph.analyzer.static.config import operators
+from sgl_graph.analyzer.static.config import containers, operators
 from sgl_graph.analyzer.static.config.methods import apply_plain, sort_values
 from sgl_graph.analyzer.static.config.operators import from_python, inner_deps
 from sgl_graph.analyzer.static.config.registry import native
@@ -149,7 +149,7 @@ def _set(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
                     if option is not ABSENT:
                         result.items.setdefault(operators.hashable(option), fuzzy([True, ABSENT], False, value.deps))
                 continue
-            operators.add_member(machine, result, value)
+            containers.add_member(machine, result, value)
     return result
 
 

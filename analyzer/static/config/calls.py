@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from sgl_graph.analyzer.static import facts as f
 from sgl_graph.analyzer.static import profile
-from sgl_graph.analyzer.static.config import operators, records, registry
+from sgl_graph.analyzer.static.config import operators, records, registry, walking
 from sgl_graph.analyzer.static.config.journal import Raised, Signal
 from sgl_graph.analyzer.static.config.machine import Exhausted, Unsupported
 from sgl_graph.analyzer.static.config.objects import Objects
@@ -424,14 +424,14 @@ class Calls(Objects):
         names = [parameter.name for parameter in function.facts.parameters]
         given = dict(zip(names, arguments, strict=False)) | keywords
         body = function.module.module.function_body(function.index)
-        for statement in operators.walk(body):
+        for statement in walking.walk(body):
             self._forget(statement, given, forgotten)
         return forgotten
 
     def havoc_body(self, body: Sequence[f.Statement]) -> None:
         forgotten = unknown([f"source:{self.place().file}:{self.line}"], self.place())
         frame = self.frames[-1]
-        for statement in operators.walk(body):
+        for statement in walking.walk(body):
             self._forget(statement, frame.names, forgotten)
 
     def _forget(self, statement: f.Statement, given: dict[str, Value], forgotten: Value) -> None:
@@ -440,7 +440,7 @@ class Calls(Objects):
             if target[0] == "a" and target[1][0] == "n" and target[1][1] in given:
                 for option in options_of(given[target[1][1]])[0]:
                     self.set_raw(option, target[2], forgotten, weak=True)
-        for call in operators.calls_in(statement):
+        for call in walking.calls_in(statement):
             name = call[1][1] if call[1][0] == "n" else call[1][2] if call[1][0] == "a" else ""
             words = [argument[1] for argument in call[2] if argument[0] == "k"]
             if name in profile.DECLARE_FUNCTIONS and any(argument[0] == "**" for argument in call[2]):
@@ -463,7 +463,7 @@ class Calls(Objects):
             for name in self.project.names():
                 found = self.project.module(name) if name.startswith(profile.OVERRIDE_PACKAGE) else None
                 for index in range(len(found.facts.functions)) if found is not None else ():
-                    keys = operators.literal_keys(found.function_body(index)) if found is not None else ()
+                    keys = walking.literal_keys(found.function_body(index)) if found is not None else ()
                     names.update(dict.fromkeys(key for key in keys if key in fields))
             self._overridable = list(names)
         return self._overridable or []

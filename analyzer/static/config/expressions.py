@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sgl_graph.analyzer.static import facts as f
-from sgl_graph.analyzer.static.config import operators
+from sgl_graph.analyzer.static.config import containers, operators
 from sgl_graph.analyzer.static.config.journal import FELL_THROUGH, Raised, Signal
 from sgl_graph.analyzer.static.config.machine import Machine, Unsupported
 from sgl_graph.analyzer.static.config.values import (
@@ -147,7 +147,7 @@ class Expressions(Machine):
         value = self.evaluate(expression[1])
         indexes = [self.evaluate(item) for item in expression[2]]
         index = indexes[0] if len(indexes) == 1 else tuple(indexes)
-        return operators.subscript(self, value, index)
+        return containers.subscript(self, value, index)
 
     def _slice(self, expression: f.Expression) -> Value:
         parts = [self.evaluate(item) if item is not None else None for item in expression[1:4]]
@@ -224,7 +224,7 @@ class Expressions(Machine):
     def _set(self, expression: f.Expression) -> Value:
         result = SetV({})
         for item in self._items(expression[1]):
-            operators.add_member(self, result, item)
+            containers.add_member(self, result, item)
         return result
 
     def _items(self, expressions: list[f.Expression]) -> list[Value]:
@@ -243,10 +243,10 @@ class Expressions(Machine):
         result = DictV({})
         for key, item in expression[1]:
             if key is None:
-                operators.update(self, result, self.evaluate(item))
+                containers.update(self, result, self.evaluate(item))
             else:
                 name = self.evaluate(key)
-                operators.store_item(self, result, name, self.evaluate(item))
+                containers.store_item(self, result, name, self.evaluate(item))
         return result
 
     def _walrus(self, expression: f.Expression) -> Value:
@@ -312,9 +312,9 @@ class Expressions(Machine):
     def _collect(self, kind: str, elements: list[f.Expression], result: Any) -> None:
         if kind == "D":
             key = self.evaluate(elements[0])
-            operators.store_item(self, result, key, self.evaluate(elements[1]))
+            containers.store_item(self, result, key, self.evaluate(elements[1]))
         elif kind == "S":
-            operators.add_member(self, result, self.evaluate(elements[0]))
+            containers.add_member(self, result, self.evaluate(elements[0]))
         else:
             value = self.evaluate(elements[0])
             if self.control:

@@ -12,7 +12,7 @@ import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
-from sgl_graph.analyzer.static.config import operators
+from sgl_graph.analyzer.static.config import containers, operators
 from sgl_graph.analyzer.static.config.methods import apply_plain
 from sgl_graph.analyzer.static.config.operators import from_python, inner_deps
 from sgl_graph.analyzer.static.config.registry import CONSTANTS, native
@@ -226,7 +226,7 @@ for _name in ("match", "search", "fullmatch"):
 @native("re.Match().group")
 def _group(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
     wanted = arguments[1] if len(arguments) > 1 else 0
-    return operators.subscript(machine, single(arguments[0]).payload, wanted)
+    return containers.subscript(machine, single(arguments[0]).payload, wanted)
 
 
 @native("re.Match().groups")

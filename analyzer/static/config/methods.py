@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from sgl_graph.analyzer.static.config import operators
+from sgl_graph.analyzer.static.config import containers, operators
 from sgl_graph.analyzer.static.config.operators import Inexact, from_python, inner_deps, to_python
 from sgl_graph.analyzer.static.config.values import (
     ABSENT,
@@ -226,7 +226,7 @@ def _update(machine: Calls, value: DictV, arguments: list[Value], keywords: dict
     for argument in arguments:
         plain = single(argument)
         if type(plain) is DictV or type(argument) is Fuzzy:
-            operators.update(machine, value, argument)
+            containers.update(machine, value, argument)
             continue
         pairs = machine.elements(argument)
         machine.touch(value)
@@ -236,9 +236,9 @@ def _update(machine: Calls, value: DictV, arguments: list[Value], keywords: dict
         for pair in pairs:
             parts = machine.elements(pair)
             if parts is not None and len(parts) == 2:
-                operators.store_item(machine, value, parts[0], parts[1])
+                containers.store_item(machine, value, parts[0], parts[1])
     for name, item in keywords.items():
-        operators.store_item(machine, value, name, item)
+        containers.store_item(machine, value, name, item)
     return None
 
 
@@ -259,7 +259,7 @@ def _setdefault(machine: Calls, value: DictV, arguments: list[Value], keywords: 
     if key is ABSENT or (key not in value.items and value.opaque is not None):
         return fuzzy([*value.items.values(), default], True, inner_deps(arguments[0]))
     if key not in value.items:
-        operators.store_item(machine, value, arguments[0], default)
+        containers.store_item(machine, value, arguments[0], default)
     return value.items[key]
 
 
@@ -271,7 +271,7 @@ def _dict_copy(machine: Calls, value: DictV, arguments: list[Value], keywords: d
 
 
 def _add(machine: Calls, value: SetV, arguments: list[Value], keywords: dict[str, Value]) -> Value:
-    operators.add_member(machine, value, arguments[0])
+    containers.add_member(machine, value, arguments[0])
     return None
 
 
@@ -293,7 +293,7 @@ def _set_update(machine: Calls, value: SetV, arguments: list[Value], keywords: d
             value.opaque = (value.opaque or NO_DEPS) | deps_of(argument)
             continue
         for item in items:
-            operators.add_member(machine, value, item)
+            containers.add_member(machine, value, item)
     return None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sgl_graph.analyzer.static import profile
-from sgl_graph.analyzer.static.config import methods, operators, registry
+from sgl_graph.analyzer.static.config import containers, methods, operators, registry
 from sgl_graph.analyzer.static.config.classes import Classes
 from sgl_graph.analyzer.static.config.journal import Raised
 from sgl_graph.analyzer.static.config.values import (
@@ -365,7 +365,7 @@ class Objects(Classes):
         if result is not ABSENT:
             return result
         if type(value.payload) in (DictV, ListV):
-            return operators.subscript(self, value.payload, index)
+            return containers.subscript(self, value.payload, index)
         if type(value.cls) is ClassV and self.kind_of(value.cls) == "record":
             names = [field.name for field in self.record_fields(value.cls)]
             plain = single(index)

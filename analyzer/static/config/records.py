@@ -30,8 +30,8 @@ from sgl_graph.analyzer.static.config.values import (
 )
 
 if TYPE_CHECKING:
-    from sgl_graph.analyzer.static.config.machine import Machine
     from sgl_graph.analyzer.static.config.classes import Classes
+    from sgl_graph.analyzer.static.config.machine import Machine
 
 _MISSING = External("dataclasses.MISSING")
 _NO_DEFAULT = External("msgspec.NODEFAULT")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sgl_graph.analyzer.static import facts as f
-from sgl_graph.analyzer.static.config import operators
+from sgl_graph.analyzer.static.config import containers, operators
 from sgl_graph.analyzer.static.config.expressions import Expressions
 from sgl_graph.analyzer.static.config.journal import FELL_THROUGH, Level, Outcome, Raised, Signal
 from sgl_graph.analyzer.static.config.values import (
@@ -87,7 +87,7 @@ class SimpleStatements(Expressions):
             if weak and type(option) is DictV:
                 before = option.items.get(operators.hashable(index), ABSENT)
                 new = fuzzy((value, before), False, deps_of(container))
-            operators.store_item(self, option, index, new)
+            containers.store_item(self, option, index, new)
 
     def _unpack(self, targets: list[f.Expression], value: Value) -> None:
         options, open_ = options_of(value)

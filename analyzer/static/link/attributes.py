@@ -52,8 +52,17 @@ class Attributes:
         self._world = interpreter.world
         self._nested = 0
 
-    def get(self, values: Values, name: str) -> Values:
-        """Attribute `name` of anything in `values`."""
+    def get(self, values: Values, name: str, named: bool = True) -> Values:
+        """Attribute `name` of anything in `values`.
+
+        `named` tells that the source names the owner from an import on (`torch.nn.functional`): what merely flowed here
+        from outside the checkout is not told apart by its attributes unless its library is followed.
+        """
+        if not named:
+            foreign = [v for v in values if isinstance(v, External) and not self._in.keeps(v.path)]
+            if foreign:
+                rest = values.difference(foreign)
+                return (self.get(rest, name) if rest else NOTHING) | ANYTHING
         if len(values) == 1:
             (value,) = values
             return self._one(value, name)

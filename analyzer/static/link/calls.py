@@ -99,7 +99,8 @@ class Calls:
         if callee_expression[0] == "a":
             receivers = self._in.expressions.eval(frame, callee_expression[1])
             self._in.line = line
-            callees = self._in.attributes.get(receivers, callee_expression[2])
+            named = self._in.expressions.named(frame, receivers, callee_expression[1])
+            callees = self._in.attributes.get(receivers, callee_expression[2], named)
         else:
             callees = self._in.expressions.eval(frame, callee_expression)
         arguments = self.arguments(frame, e[2])
@@ -294,7 +295,8 @@ class Calls:
         if isinstance(current.receiver, Instance) and current.receiver.place is not None:
             return current.receiver
         if isinstance(current.context, tuple) and current.context[:1] == ("factory",):
-            return current.context[1]
+            site: Hashable = current.context[1]
+            return site
         return None
 
     def _constants(self, function: FunctionValue, arguments: Arguments) -> Hashable:

@@ -25,6 +25,7 @@ from sgl_graph.analyzer.static.link.values import (
     Generated,
     ImportReference,
     Instance,
+    ModuleValue,
     Pattern,
     Scanned,
     Unknown,
@@ -133,8 +134,26 @@ class Expressions:
     def _attribute(self, frame: Frame, e: Expression) -> Values:
         base = self.eval(frame, e[1])
         self._in.line = e[3]
-        values = self._in.attributes.get(base, e[2])
+        values = self._in.attributes.get(base, e[2], self.named(frame, base, e[1]))
         return values
+
+    def named(self, frame: Frame, base: Values, e: Expression) -> bool:
+        """Whether the source names the owner of an attribute from an import on; true where that makes no difference."""
+        if not any(isinstance(value, External) for value in base):
+            return True
+        while e[0] == "a":
+            e = e[1]
+        if e[0] != "n":
+            return False
+        held = frame.environment.get(e[1])
+        if held is None:
+            cell = self._in.world.globals.get(frame.activation.module.name, {}).get(e[1])
+            held = cell.peek() if cell is not None else NOTHING
+            if not held:
+                return True
+        return any(isinstance(value, (ImportReference, ModuleValue)) for value in held) or any(
+            isinstance(value, External) and "." not in value.path for value in held
+        )
 
     def _call(self, frame: Frame, e: Expression) -> Values:
         return self._in.calls.evaluate(frame, e)

@@ -80,6 +80,23 @@ class Chains:
             best = "unresolved"
         return best
 
+    def depends(self, chain: Sequence[CodeRef]) -> set[str]:
+        """Configuration that the unsettled conditions along a chain rest on."""
+        if self._linked is None:
+            return set()
+        wanted = {(ref.qualname, ref.line) for ref in chain}
+        names = {ref.qualname for ref in chain}
+        return {
+            name
+            for caller in self._linked.graph
+            if public(caller) in names
+            for _, _, data in self._linked.graph.out_edges(caller, data=True)
+            if (public(caller), data["line"]) in wanted
+            for guard in data["guards"]
+            if guard.value is Truth.UNKNOWN
+            for name in guard.depends
+        }
+
     def clamp_of(self, types: GraphTypes, runner: str) -> str | None:
         """What bounds the runner's list of sizes besides the configuration: `x <= bound` in the function that makes it."""
         for ancestor in types.mro(runner):

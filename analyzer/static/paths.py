@@ -309,7 +309,7 @@ class PathFinder:
             chain=chain,
             nested_in=None,
             independent=has_own_pool(sites),
-            depends_on_unconfirmed=self._dependencies(sites),
+            depends_on_unconfirmed=self._dependencies(sites, chain),
             reachable=reachable,
             trigger=trigger,
             inspectability=inspectability,
@@ -350,8 +350,12 @@ class PathFinder:
         kinds = self._in.devices_of(raw)
         return not kinds or bool(kinds & {used, "any", "host"})
 
-    def _dependencies(self, sites: Sequence[tuple[RawSite, Site]]) -> tuple[str, ...]:
+    def _dependencies(self, sites: Sequence[tuple[RawSite, Site]], chain: Sequence[CodeRef]) -> tuple[str, ...]:
+        """Predictions that the path rests on: conditions at its primitives and along its chain, choices of components."""
         named = {name for _, site in sites for gate in site.gates for name in gate.depends}
+        named |= self._in.chains.depends(chain)
+        for component in self._in.components:
+            named |= set(profile.COMPONENT_FIELDS.get(component.kind, ()))
         return tuple(sorted(named & self._in.unconfirmed))
 
     def _variants(self, runner: str, key: KeyOf, sites: Sequence[tuple[RawSite, Site]]) -> tuple[str | None, ...]:

@@ -108,6 +108,12 @@ COMPONENT_BASES: tuple[tuple[str, str], ...] = (
     ("moe", "BaseDispatcher"),
     ("lora", "BaseLoRABackend"),
 )
+#: Settings that choose a component of each kind.
+COMPONENT_FIELDS: dict[str, tuple[str, ...]] = {
+    "attention": ("attention_backend", "prefill_attention_backend", "decode_attention_backend"),
+    "moe": ("moe_runner_backend", "moe_a2a_backend"),
+    "lora": ("lora_backend",),
+}
 #: Packages whose classes hold the memory of collectives.
 COMMUNICATION_PACKAGES = ("sglang.srt.distributed.device_communicators",)
 #: Methods that make a class of these packages a communicator, whose buffers captured kernels may use.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sgl_graph.analyzer.static import profile
 from sgl_graph.analyzer.static.config import operators
 from sgl_graph.analyzer.static.config.operators import inner_deps
 from sgl_graph.analyzer.static.config.registry import native
@@ -11,6 +12,7 @@ from sgl_graph.analyzer.static.config.values import (
     ABSENT,
     Bound,
     ClassV,
+    Deps,
     DictV,
     External,
     FunctionV,
@@ -156,12 +158,21 @@ def _setattr(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
         for option in options_of(arguments[0])[0]:
             if type(option) is Instance:
                 machine.touch(option)
-                for name in names or list(option.attrs):
+                for name in names or _writable(machine, option, deps_of(arguments[1])):
                     if isinstance(name, str):
                         machine.set_raw(option, name, value, weak=True, deps=deps_of(arguments[1]))
         return None
     machine.set(arguments[0], names[0], taint(value, deps_of(arguments[1])))
     return None
+
+
+def _writable(machine: Calls, record: Instance, deps: Deps) -> list[str]:
+    """Attributes that an assignment under an unknown name may mean: where the model decides the name, those of overrides."""
+    names = list(record.attrs)
+    if "model" in deps and isinstance(record.cls, ClassV) and record.cls.qualname == profile.ARGUMENT_CLASS:
+        fields = set(machine.overridable())
+        return [name for name in names if name in fields] or names
+    return names
 
 
 @native("builtins.object.__setattr__", "msgspec.Struct.__setattr__")

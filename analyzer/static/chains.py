@@ -112,14 +112,27 @@ class Chains:
     def _shortest(self, names: Sequence[str], draft: bool | None) -> list[CodeRef]:
         best: list[CodeRef] = []
         for entry in self._entries:
-            tree = self._tree(entry, draft)
             for name in names:
-                if name in tree:
-                    path = self._path(tree, name)
-                    if draft is True and not any(is_draft(ref.qualname) for ref in path):
-                        continue
-                    if not best or len(path) < len(best):
-                        best = path
+                path = self._through_draft(entry, name) if draft else self._plain(entry, name, draft)
+                if path and (not best or len(path) < len(best)):
+                    best = path
+        return best
+
+    def _plain(self, entry: str, name: str, draft: bool | None) -> list[CodeRef]:
+        tree = self._tree(entry, draft)
+        return self._path(tree, name) if name in tree else []
+
+    def _through_draft(self, entry: str, name: str) -> list[CodeRef]:
+        """The shortest chain that passes code of the draft model."""
+        before = self._tree(entry, None)
+        best: list[CodeRef] = []
+        for middle in sorted(node for node in before if is_draft(node)):
+            after = self._tree(middle, None)
+            if name in after:
+                first, second = self._path(before, middle), self._path(after, name)
+                path = [*first[:-1], *second] if len(first) > 1 else second
+                if not best or len(path) < len(best):
+                    best = path
         return best
 
     def _tree(self, start: str, draft: bool | None) -> dict[str, tuple[str, str, int] | None]:

@@ -29,6 +29,7 @@ def gaps_of(
     labels: Sequence[str],
     traffic: Sequence[TrafficItem],
     problems: Mapping[str, str],
+    cut_short: Mapping[str, str],
 ) -> tuple[Gap, ...]:
     """The gaps of one map, material ones first, each list in a fixed order."""
     if starts.value == "no":
@@ -39,7 +40,7 @@ def gaps_of(
     if missed:
         text = f"no planned request replays {', '.join(missed)}: the budget does not hold them"
         material.append(Gap(severity="material", code="SGG050", text=text))
-    notes = [*_notes(paths, labels), *_files(problems)]
+    notes = [*_notes(paths, labels), *_files(problems, cut_short)]
     if not paths and not any(site.reachable != "no" and site.role == "capture" for site in sites):
         notes.append(Gap(severity="note", code="SGG062", text="no capture is reachable under this configuration"))
     if unresolved:
@@ -105,8 +106,13 @@ def _notes(paths: Sequence[PathEntry], labels: Sequence[str]) -> list[Gap]:
     return found
 
 
-def _files(problems: Mapping[str, str]) -> list[Gap]:
-    return [
+def _files(problems: Mapping[str, str], cut_short: Mapping[str, str]) -> list[Gap]:
+    found = [
         Gap(severity="note", code="SGG061", text=f"{file} could not be read: {reason}")
         for file, reason in sorted(problems.items())
     ]
+    found += [
+        Gap(severity="note", code="SGG063", text=f"{file} was not followed to the end: {reason}")
+        for file, reason in sorted(cut_short.items())
+    ]
+    return found

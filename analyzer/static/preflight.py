@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from sgl_graph.analyzer.records import pathmap as records
 from sgl_graph.analyzer.static import profile
@@ -106,7 +105,7 @@ def build(
     labels = labels_of(paths)
     traffic = traffic_for(paths, labels, request.budget)
     sites = tuple(site for _, site in parts.sites)
-    problems = _problems(project, linked)
+    problems = _problems(project)
     return (
         records.PathMap(
             checkout=request.identity,
@@ -130,6 +129,7 @@ def build(
                 labels=labels,
                 traffic=traffic,
                 problems=problems,
+                cut_short=_cut_short(linked, problems),
             ),
             labels=labels,
             traffic=traffic,
@@ -229,8 +229,11 @@ def _functions_total(project: Project) -> int:
     return sum(len(_HEADER.findall(project.sources.text(path))) for path in paths)
 
 
-def _problems(project: Project, linked: Linked | None) -> dict[str, str]:
-    found: dict[str, Any] = {m.path: m.facts.error for m in project.loaded() if m.facts.error is not None}
-    if linked is not None:
-        found.update(linked.problems)
-    return dict(sorted(found.items()))
+def _problems(project: Project) -> dict[str, str]:
+    """Files that are no Python, or could not be read at all."""
+    return {m.path: m.facts.error for m in project.loaded() if m.facts.error is not None}
+
+
+def _cut_short(linked: Linked | None, problems: Mapping[str, str]) -> dict[str, str]:
+    """Files whose code the linker left before its values settled."""
+    return {f: why for f, why in sorted(linked.problems.items()) if f not in problems} if linked is not None else {}

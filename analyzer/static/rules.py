@@ -158,6 +158,12 @@ _ALL = [
         "Facts of this file are missing from the map; the reason stands beside it.",
     ),
     Rule(
+        "SGG063",
+        "the analysis was cut short here",
+        "The linker left this code before its values settled: a bound on its work was reached. What it leads to may be "
+        "missing from the chains, or shown as unresolved.",
+    ),
+    Rule(
         "SGG062",
         "nothing is captured",
         "Under this configuration no capture is reachable: graphs are off, or nothing in this checkout makes them.",

@@ -83,6 +83,7 @@ def gaps(**changes: Any) -> tuple[Gap, ...]:
         "labels": ("target:decode",),
         "traffic": traffic_for([path()], ["target:decode"], None),
         "problems": {},
+        "cut_short": {},
     }
     return gaps_of(**{**values, **changes})
 
@@ -102,6 +103,7 @@ def test_material_gaps_come_first_and_name_their_code() -> None:
         paths=(path(inspectability="partial", reasons=(reason,)), path("target:vit", trigger="request")),
         labels=("target:decode", "target:vit"),
         problems={"sglang/srt/bad.py": "line 3: no"},
+        cut_short={"sglang/srt/long.py": "left"},
     )
     assert [(gap.severity, gap.code) for gap in found] == [
         ("material", "SGG042"),
@@ -111,6 +113,7 @@ def test_material_gaps_come_first_and_name_their_code() -> None:
         ("material", "SGG050"),
         ("note", "SGG052"),
         ("note", "SGG061"),
+        ("note", "SGG063"),
     ]
     assert "target:decode on Table is partial: memory of IPC" in found[3].text
     assert "target:vit" in found[4].text

@@ -124,16 +124,26 @@ class Chains:
 
     def _through_draft(self, entry: str, name: str) -> list[CodeRef]:
         """The shortest chain that passes code of the draft model."""
-        before = self._tree(entry, None)
-        best: list[CodeRef] = []
-        for middle in sorted(node for node in before if is_draft(node)):
-            after = self._tree(middle, None)
-            if name in after:
-                first, second = self._path(before, middle), self._path(after, name)
-                path = [*first[:-1], *second] if len(first) > 1 else second
-                if not best or len(path) < len(best):
-                    best = path
-        return best
+        before, after = self._tree(entry, None), self._distances_to(name)
+        middles = [node for node in before if is_draft(node) and node in after]
+        if not middles:
+            return []
+        middle = min(middles, key=lambda node: (len(self._path(before, node)) + after[node], node))
+        first, second = self._path(before, middle), self._path(self._tree(middle, None), name)
+        return [*first[:-1], *second] if len(first) > 1 else second
+
+    def _distances_to(self, name: str) -> dict[str, int]:
+        """Calls between every function that leads to one and that one."""
+        found = {name: 0}
+        queue = deque([name])
+        graph = self._linked.graph if self._linked is not None else None
+        while queue and graph is not None:
+            at = queue.popleft()
+            for caller, _, data in graph.in_edges(at, data=True) if at in graph else ():
+                if caller not in found and data["known"] is not Known.NAME_ONLY:
+                    found[caller] = found[at] + 1
+                    queue.append(caller)
+        return found
 
     def _tree(self, start: str, draft: bool | None) -> dict[str, tuple[str, str, int] | None]:
         """Breadth-first tree from a function; `draft` False keeps out of the draft model's code."""

@@ -287,11 +287,9 @@ class Attributes:
         if bound:
             found = found | bound if found else bound
         if found:
-            if found == ANYTHING or (len(found) == 1 and Constant.of(None) in found):
-                # All that flows here is nothing in particular: the declared type says more.
-                declared = self.declared(cls, name)
-                if declared:
-                    return found | declared
+            if found == ANYTHING:
+                # Nothing in particular flows here: the declared type says more.
+                return self.declared(cls, name) or found
             return found
         declared = self.declared(cls, name)
         if declared:

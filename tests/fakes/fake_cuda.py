@@ -99,7 +99,7 @@ class Allocator:
         """The allocating stack, which blocks keep only while it is recorded."""
         if not self.recording or self.anonymous:
             return []
-        return [{"filename": "/work/program.py", "line": self.line, "name": "main"}]
+        return [{"filename": "/srv/program.py", "line": self.line, "name": "main"}]
 
     def _note(self, action: str, address: int, size: int) -> None:
         if self.recording and action != "free_completed":
@@ -175,7 +175,9 @@ class FakeTorch:
 
     @staticmethod
     def _make_c(a: Allocator, markers: bool) -> SimpleNamespace:
-        def switch(enabled: str | None, context: Any, stacks: str, most: int, clear: bool = False, *_: Any) -> None:
+        def switch(enabled: str | None, context: Any, stacks: str, most: int, clear: bool, *rest: Any) -> None:
+            if len(rest) != 3:
+                raise TypeError("incompatible function arguments")
             a.recording = enabled == "all"
             a.most = most
             if clear or not a.recording:

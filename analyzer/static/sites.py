@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from sgl_graph.analyzer.static import breaks, compiled, entries, pools
-from sgl_graph.analyzer.static.callees import may_lead_to
+from sgl_graph.analyzer.static.callees import leaves, may_lead_to
 from sgl_graph.analyzer.static.facts import Expression
 from sgl_graph.analyzer.static.graphtypes import GraphTypes
 from sgl_graph.analyzer.static.owners import CAPTURES, REPLAYS, Owners, is_own_call, outermost
@@ -107,6 +107,23 @@ def _direct(types: GraphTypes) -> list[RawSite]:
             touched = touched or bool(sites)
         if touched:
             found += _contexts_given_a_graph(types, scope, found)
+            found += _chosen(types, scope)
+    return found
+
+
+def _chosen(types: GraphTypes, scope: Scope) -> list[RawSite]:
+    """Where a graph class, or a capture context, is bound to a local that is called later."""
+    found = []
+    for target, value, line, _ in scope.assignments:
+        if target[0] != "n" or value[0] not in ("a", "i", "bo"):
+            continue
+        if not any(last_name(leaf) in API_NAMES for leaf in leaves(value)):
+            continue
+        apis = [api for tag in types.evaluate(scope, value) if (api := api_of(tag)) is not None]
+        for form, role in (("constructor", "capture"), ("context", "dispatch")):
+            devices = frozenset(api.device for api in apis if api.form == form)
+            if devices:
+                found.append(RawSite(scope, line, role, "chosen", render(value), devices))
     return found
 
 
@@ -204,7 +221,11 @@ def _effects(sites: Iterable[RawSite]) -> dict[str, set[str]]:
     """What each function does to graphs, by the direct sites in it."""
     effects: dict[str, set[str]] = {}
     for site in sites:
-        if site.role in ("capture", "replay") and site.form not in ("instantiate", "compiler") and not _passing(site):
+        if (
+            site.role in ("capture", "replay")
+            and site.form not in ("instantiate", "compiler", "chosen")
+            and not _passing(site)
+        ):
             effect = CAPTURES if site.role == "capture" else REPLAYS
             effects.setdefault(outermost(site.scope).name, set()).add(effect)
     return effects

@@ -135,7 +135,9 @@ def test_a_class_bound_to_a_local_and_a_context_in_a_local() -> None:
             return graph
     """
     assert sites(local=program) == [
+        ("local", 8, "capture", "chosen"),
         ("local", 9, "capture", "constructor"),
+        ("local", 13, "dispatch", "chosen"),
         ("local", 14, "capture", "context"),
     ]
 

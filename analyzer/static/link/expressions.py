@@ -48,7 +48,7 @@ class Expressions:
 
     def __init__(self, interpreter: Interpreter) -> None:
         self._in = interpreter
-        self._references: dict[tuple[str, str], ImportReference] = {}
+        self._references: dict[tuple[str, str | None], ImportReference] = {}
         self._table: dict[str, Callable[[Frame, Expression], Values]] = {
             "n": self._name, "v": self._constant, "a": self._attribute, "c": self._call, "s": self._subscript,
             "f": self._format, "l": self._lambda, "i": self._conditional, "bo": self._boolean, "u": self._unary,
@@ -61,8 +61,8 @@ class Expressions:
         """What the expression may be; nothing while nothing has flowed there."""
         return self._table[e[0]](frame, e)
 
-    def reference(self, module: str, name: str) -> ImportReference:
-        """The interned reference of a `from` import."""
+    def reference(self, module: str, name: str | None) -> ImportReference:
+        """The interned reference of an import; `name` None for a whole module."""
         key = (module, name)
         known = self._references.get(key)
         if known is None:

@@ -20,7 +20,6 @@ from sgl_graph.analyzer.static.link.values import (
     Constant,
     Container,
     EnumMember,
-    ImportReference,
     Instance,
     Unknown,
     Value,
@@ -220,7 +219,7 @@ class Statements:
         for dotted, renamed in s[2]:
             self._note_import(dotted)
             if renamed is not None:
-                self.bind(frame, renamed, frozenset((ImportReference(dotted, None),)))
+                self.bind(frame, renamed, frozenset((self._in.expressions.reference(dotted, None),)))
             else:
                 self.bind(frame, dotted.split(".")[0], self._in.attributes.imported(dotted.split(".")[0], None))
         return True

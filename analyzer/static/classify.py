@@ -115,6 +115,8 @@ class Classifier:
             if kinds and not kinds & {around.device, "any"}:
                 return LIFETIME, "SGG001", "a plain graph object of torch; not for the device of this configuration"
             return UNSUPPORTED, "SGG006", f"under {around.device} this leads to graphs that no hook reads"
+        if site.form == "preallocation":
+            return LIFETIME, "SGG013", "made before the capture, outside its pool, by torch's own allocator"
         if site.form == "entry":
             return LIFETIME, "SGG011", "the captures that it leads to can be intercepted one by one"
         if site.role == "dispatch":

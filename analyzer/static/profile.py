@@ -85,6 +85,9 @@ DRAFT_WORDS = r"draft|mtp"
 #: Configuration that names the speculative algorithm, and the capture settings per phase by attribute.
 SPECULATIVE_FIELD = "speculative_algorithm"
 
+#: Functions that allocate for captured graphs, before the capture and outside its pool.
+PREALLOCATING = r"(?:init|alloc|allocate|create|make|reserve|prepare)\w*_cuda_graph_\w*(?:buffers?|workspaces?)"
+
 # -- processes and triggers ------------------------------------------------------------------------------------------
 
 #: Where the processes that may hold graphs start: role, qualified name, and what must be configured for it to exist.

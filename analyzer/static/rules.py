@@ -90,6 +90,12 @@ _ALL = [
         "A table, a predicate or a method that may either capture or replay. Nothing is captured by the decision itself.",
     ),
     Rule(
+        "SGG013",
+        "memory made for graphs before their capture",
+        "Buffers that captured kernels read or write are allocated ahead of the capture and outside the graph pool. The "
+        "caching allocator owns them; they must stay alive, at the same address, as long as the graphs replay.",
+    ),
+    Rule(
         "SGG020",
         "memory that the caching allocator does not own",
         "Kernels of this path may read or write device memory from another source: IPC, symmetric memory, NVSHMEM, "

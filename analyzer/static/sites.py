@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from sgl_graph.analyzer.static import breaks, compiled, entries, pools
+from sgl_graph.analyzer.static import breaks, compiled, entries, pools, preallocations
 from sgl_graph.analyzer.static.callees import leaves, may_lead_to
 from sgl_graph.analyzer.static.facts import Expression
 from sgl_graph.analyzer.static.graphtypes import GraphTypes
@@ -66,6 +66,8 @@ def find_sites(project: Project, folder: str = "sglang/srt/") -> SiteSearch:
     found += breaks.find(types, owners, found)
     found += compiled.find(types, _indexed(types))
     found += entries.find(types, owners, found, index.mentioning)
+    types.extend(index.matching(preallocations.HEADER))
+    found += preallocations.find(types)
     return SiteSearch(types, owners, _unique(found))
 
 

@@ -325,3 +325,25 @@ def test_the_memory_saver_makes_a_capture_partial_only_when_in_force() -> None:
     entered = next(site for site in found.sites if site.line == 12)
     assert classifier.classify(entered, Surroundings("cuda"))[0] == "lifetime-inspectable"
     assert classifier.classify(entered, Surroundings("cuda", saver_active=True))[0] == "partial"
+
+
+def test_memory_allocated_for_graphs_before_the_capture_is_found_at_its_outermost_function() -> None:
+    manager = """
+        import torch
+
+        class Scratch:
+            def init_cuda_graph_row_buffers(self, rows):
+                self.rows = torch.empty(rows)
+
+        class Nothing:
+            def init_cuda_graph_row_buffers(self, rows):
+                pass
+
+        def init_model_cuda_graph_row_buffers(scratch, rows):
+            scratch.init_cuda_graph_row_buffers(rows)
+
+        def init_cuda_graph_name_buffers(names):
+            return [name for name in names]
+    """
+    found = [(s.scope.qualname, s.role) for s in search(manager=manager).sites if s.form == "preallocation"]
+    assert found == [("init_model_cuda_graph_row_buffers", "pool")]

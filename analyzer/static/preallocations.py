@@ -19,7 +19,9 @@ _NO_DEVICES: frozenset[str] = frozenset()
 
 def find(types: GraphTypes) -> list[RawSite]:
     """The outermost function of each chain of functions that are named for it and end in an allocation."""
-    named = [scope for scope in types.scopes.values() if scope.function is not None and _NAME.match(scope.function.name)]
+    named = [
+        scope for scope in types.scopes.values() if scope.function is not None and _NAME.match(scope.function.name)
+    ]
     by_name: dict[str, list[Scope]] = {}
     for scope in named:
         assert scope.function is not None

@@ -42,7 +42,9 @@ class TextIndex:
 
     def matching(self, pattern: re.Pattern[bytes]) -> list[str]:
         """Further modules whose text holds a pattern, which itself holds one of the hints."""
-        return self._hand_out([path for path in self._hinted if path in self._texts and pattern.search(self._texts[path])])
+        return self._hand_out(
+            [path for path in self._hinted if path in self._texts and pattern.search(self._texts[path])]
+        )
 
     def _hand_out(self, taken: list[str]) -> list[str]:
         for path in taken:

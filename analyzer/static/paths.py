@@ -155,6 +155,9 @@ class PathFinder:
         built = self._constructions.get(runner, [])
         sites += [pair for pair in built if pair not in sites]
         reachable, trigger = self._reach(sites, table, built, runner)
+        sizes = self._in.buckets.get(_PHASES.get(family, ""))
+        if sizes is not None and sizes.sizes == ():
+            reachable = "no"  # the resolved configuration leaves this phase nothing to capture
         chain = self._chain_to(runner, draft)
         chain += [ref for ref in self._in.chains.into(self._types, runner, table) if ref not in chain]
         role = "draft" if draft else "target"

@@ -58,8 +58,15 @@ LEGACY_OFF_FIELDS = {"decode": "disable_cuda_graph", "prefill": "disable_piecewi
 LEGACY_ON_FIELDS = {"prefill": "enable_piecewise_cuda_graph"}
 #: Computes the decode sizes from a live runner, in the oldest releases.
 LEGACY_SIZE_FUNCTION = "sglang.srt.model_executor.cuda_graph_runner:get_batch_sizes_to_capture"
+#: Clamps the configured decode sizes by what a live runner holds; the first that a release has.
+SIZE_FUNCTIONS = (
+    "sglang.srt.model_executor.runner.base_cuda_graph_runner:get_batch_sizes_to_capture",
+    LEGACY_SIZE_FUNCTION,
+)
 #: The runner's attribute whose `size` clamps them.
 LEGACY_POOL = "req_to_token_pool"
+#: The most requests that it is made for: all ranks together, and among how many ranks they are divided.
+POOL_FIELD, POOL_DIVISORS = "max_running_requests", ("attn_dp_size", "dp_size")
 #: Value of a phase's backend that turns its capture off.
 GRAPH_DISABLED = "disabled"
 

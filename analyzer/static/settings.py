@@ -18,6 +18,8 @@ class PhaseSizes:
     phase: str
     sizes: tuple[int, ...] | None
     source: records.CodeRef | None
+    #: What a request pool of the size that the arguments ask for leaves of them, where they ask for one.
+    clamped: tuple[int, ...] | None = None
 
 
 class Settings:
@@ -59,7 +61,7 @@ class Settings:
             )
             for item in given.unresolved
         )
-        self.buckets = tuple(PhaseSizes(b.phase, b.sizes, code_ref(b.source)) for b in given.buckets)
+        self.buckets = tuple(PhaseSizes(b.phase, b.sizes, code_ref(b.source), b.clamped) for b in given.buckets)
         self.values = {
             entry.name: entry.predicted if entry.value is None and entry.automatic else entry.value
             for entry in self.entries

@@ -136,12 +136,14 @@ class Buckets:
         sizes: the list after resolution, None where it is not settled.
         source: the function that computes it, None when the command lists the sizes.
         depends: what the unsettled list rests on.
+        clamped: what is left of it under a request pool of the size that the arguments ask for, None where they do not.
     """
 
     phase: str
     sizes: tuple[int, ...] | None
     source: Place | None
     depends: tuple[str, ...] = ()
+    clamped: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sgl_graph.analyzer.static import profile
@@ -28,6 +29,10 @@ _UNBOUNDED = 1 << 40
 
 def configured_sizes(configuration: ResolvedConfiguration) -> list[Buckets]:
     """The sizes of every phase that this release captures; empty where capture is off."""
+    return [replace(sizes, clamped=_clamped(configuration, sizes)) for sizes in _configured(configuration)]
+
+
+def _configured(configuration: ResolvedConfiguration) -> list[Buckets]:
     config = configuration.result(profile.GRAPH_CONFIG_FIELD)
     plain = single(config)
     if type(plain) is Instance:
@@ -97,16 +102,38 @@ def _computed_by_runner(configuration: ResolvedConfiguration, phase: str, deps: 
     attrs: dict[str, Value] = {"server_args": configuration.record, profile.LEGACY_POOL: pool}
     runner = Instance(External("runner"), attrs, frozenset({"server"}))
     found = configuration.ask(lambda: configuration.evaluator.call(function, [runner], {}))
-    plain = single(found)
-    sizes = plain[0] if type(plain) is tuple and plain else plain
-    items = single(sizes)
-    numbers: list[int] = []
-    if type(items) is ListV and items.opaque is None:
-        for item in items.items:
-            options = [option for option in options_of(item)[0] if type(option) is int]
-            if len(options) != 1:
-                return Buckets(phase, None, Place("", 0, profile.LEGACY_SIZE_FUNCTION), tuple(sorted(deps)))
-            numbers += options
     place = Place(function.module.module.path, function.facts.line, function.qualname)
-    settled = tuple(numbers) if numbers else None
-    return Buckets(phase, settled, place, tuple(sorted(deps | deps_of(found))))
+    return Buckets(phase, _first_list(found), place, tuple(sorted(deps | deps_of(found))))
+
+
+def _first_list(found: Value) -> tuple[int, ...] | None:
+    """The numbers of a list, or of the first of several lists that a function returns together."""
+    plain = single(found)
+    items = single(plain[0] if type(plain) is tuple and plain else plain)
+    if type(items) is not ListV or items.opaque is not None:
+        return None
+    numbers: list[int] = []
+    for item in items.items:
+        options = [option for option in options_of(item)[0] if type(option) is int]
+        if len(options) != 1:
+            return None
+        numbers += options
+    return tuple(numbers) or None
+
+
+def _clamped(configuration: ResolvedConfiguration, sizes: Buckets) -> tuple[int, ...] | None:
+    """The sizes under a request pool as large as the arguments ask for; None where they do not say, or there are none."""
+    from sgl_graph.analyzer.static.config.resolve import lookup
+
+    machine = configuration.evaluator
+    asked = single(configuration.result(profile.POOL_FIELD))
+    if sizes.phase != "decode" or not sizes.sizes or configuration.record is None or type(asked) is not int:
+        return None
+    divisor = next((d for name in profile.POOL_DIVISORS if type(d := single(configuration.result(name))) is int), 1)
+    pool = Instance(External("pool"), {"size": max(1, asked // max(1, divisor))}, frozenset({"server"}))
+    attrs: dict[str, Value] = {"server_args": configuration.record, profile.LEGACY_POOL: pool}
+    runner = Instance(External("runner"), attrs, frozenset({"server"}))
+    function = next((f for name in profile.SIZE_FUNCTIONS if (f := lookup(machine, name)) is not ABSENT), ABSENT)
+    if function is ABSENT:
+        return None
+    return _first_list(configuration.ask(lambda: machine.call(function, [runner], {})))

@@ -156,6 +156,14 @@ def test_speculation_changes_buckets_and_backend(run: Run) -> None:
     assert any("configuration of d" in item.what for item in found.unresolved)
 
 
+def test_sizes_are_clamped_by_the_pool_that_the_arguments_ask_for(run: Run) -> None:
+    clamped = {bucket.phase: bucket.clamped for bucket in run("0.5.23", "--max-running-requests 20").buckets}
+    assert clamped == {"decode": (1, 2, 4, 8, 12, 16, 20), "prefill": None}
+    divided = run("0.5.23", "--max-running-requests 20 --tp 4 --dp 4 --enable-dp-attention --ep-size 4", model=MOE)
+    assert divided.buckets[0].clamped == (1, 2, 4, 5)
+    assert run("0.5.23", "").buckets[0].clamped is None  # nothing bounds the pool before the server measures its memory
+
+
 def test_models_decide_prefill_capture(run: Run) -> None:
     assert values(run("0.5.23", "", model=VISION))["cuda_graph_config.prefill.backend"] == "disabled"
     overlap = run("0.5.23", "--tp 4 --ep-size 4 --enable-two-batch-overlap --moe-a2a-backend deepep", model=MOE)

@@ -70,8 +70,9 @@ def files_read(base: Path, cache: Path) -> list[Path]:
     (store,) = cache.glob("sgl-graph/facts-*.sqlite")
     with sqlite3.connect(store) as connection:
         digests = {row[0] for row in connection.execute("SELECT digest FROM facts")}
-    found = [file for file in (base / "sglang").rglob("*.py") if _digest(file) in digests]
-    return sorted(found, key=lambda file: (-file.stat().st_size, str(file)))
+    # Files of one content are read once.
+    found = {digest: file for file in (base / "sglang").rglob("*.py") if (digest := _digest(file)) in digests}
+    return sorted(found.values(), key=lambda file: (-file.stat().st_size, str(file)))
 
 
 def parse_only(files: list[Path]) -> float:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sgl_graph.analyzer.static.facts import Expression
 from sgl_graph.analyzer.static.link.frame import Frame, GuardLink
 from sgl_graph.analyzer.static.link.heap import Activation
+from sgl_graph.analyzer.static.link.selection import is_selection, select
 from sgl_graph.analyzer.static.link.truth import compare, fold_binary, negate, truth_of
 from sgl_graph.analyzer.static.link.values import (
     ANYTHING,
@@ -156,6 +157,10 @@ class Expressions:
         )
 
     def _call(self, frame: Frame, e: Expression) -> Values:
+        if is_selection(e):
+            selected = select(self._in, frame, e)
+            if selected is not None:
+                return selected
         return self._in.calls.evaluate(frame, e)
 
     def _subscript(self, frame: Frame, e: Expression) -> Values:

@@ -356,3 +356,35 @@ def test_unknown_values_stay_unknown(tmp_path: Path) -> None:
         """,
     )
     assert p.edges("main:run") == {("work:yes", "direct"), ("work:no", "direct")}
+
+
+TABLE = """
+        # file: main.py
+        from work import no, third, yes
+
+        ALLOWED = {allowed}
+
+        def reason(name):
+            checks = (
+                (not ALLOWED, lambda: "not allowed"),
+                (name == "", lambda: "no name"),
+            )
+            return next((text() for failed, text in checks if failed), None)
+
+        def run(name):
+            refused = reason(name)
+            if refused is not None:
+                yes()
+                return
+            no()
+"""
+
+
+def test_the_first_row_of_a_table_that_passes_is_the_answer(tmp_path: Path) -> None:
+    p = program(tmp_path, WORKERS + TABLE.format(allowed=False))
+    assert p.reached("work:yes") == "true" and p.reached("work:no") == "no"
+
+
+def test_rows_that_may_pass_leave_the_default_open(tmp_path: Path) -> None:
+    p = program(tmp_path, WORKERS + TABLE.format(allowed=True))
+    assert p.reached("work:yes") != "no" and p.reached("work:no") != "no"

@@ -101,7 +101,6 @@ class CheckoutSources:
         self._jobs = max(1, jobs)
         self._on_parse = on_parse
         self._paths = sorted(_walk(base, tuple(folders), frozenset(excluded)))
-        self._bytes: dict[str, bytes] = {}
         self._problems: dict[str, str] = {}
         self._digests: dict[str, str] = {}
         self._facts: dict[str, bytes] = {}
@@ -114,20 +113,13 @@ class CheckoutSources:
         return self._paths
 
     def text(self, path: str) -> bytes:
-        data = self._bytes.get(path)
-        if data is None:
-            data = self._bytes[path] = self._read(path)
-        return data
-
-    def forget_text(self) -> None:
-        """Drop the bytes held for the textual index; digests stay."""
-        self._bytes.clear()
+        # Not kept: the system's page cache holds the files, and a checkout's text would be a tenth of the memory.
+        return self._read(path)
 
     def digest(self, path: str) -> str:
         known = self._digests.get(path)
         if known is None:
-            data = self._read(path) if path not in self._bytes else self._bytes[path]
-            known = self._digests[path] = hashlib.sha256(data).hexdigest()
+            known = self._digests[path] = hashlib.sha256(self._read(path)).hexdigest()
         return known
 
     def facts(self, path: str) -> f.ModuleFacts:

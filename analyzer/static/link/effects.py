@@ -77,7 +77,7 @@ class Effects:
                 if getattr(maker.receiver, "cls", None) not in kept:
                     continue
             cell = heap.known(("all", container)) or heap.known(("keys", container))
-            if cell is not None and any(reader.function is not None for reader in cell.readers):
+            if cell is not None and any(reader.function is not None for reader in cell.readers or ()):
                 yield maker
 
     def _kept_classes(self) -> set[ClassValue]:

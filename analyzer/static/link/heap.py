@@ -79,39 +79,50 @@ class Activation:
 class Cell:
     """A set of values that only grows, with the activations that read it."""
 
-    __slots__ = ("_frozen", "_values", "constants", "readers")
+    # There are hundreds of thousands of cells, most with one value and one reader: no empty containers are kept.
+    __slots__ = ("_values", "constants", "readers")
 
     def __init__(self) -> None:
-        self._values: set[Value] = set()
-        self._frozen: Values = NOTHING
+        self._values: Values = NOTHING
         #: A dictionary, not a set: readers are queued again in the order in which they came.
-        self.readers: dict[Activation, None] = {}
+        self.readers: dict[Activation, None] | None = None
         self.constants = 0
 
     def peek(self) -> Values:
         """The values, without becoming a reader."""
-        if len(self._frozen) != len(self._values):
-            self._frozen = frozenset(self._values)
-        return self._frozen
+        return self._values
 
     def grow(self, values: Iterable[Value]) -> bool:
         """Add values; True when any was new."""
         own = self._values
+        if not own and self.constants == 0 and isinstance(values, frozenset) and len(values) == 1:
+            (value,) = values
+            self.constants = 1 if _counts(value) else 0
+            self._values = values
+            return True
         new = [value for value in values if value not in own]
         if not new:
             return False
-        before = len(own)
+        added: set[Value] = set()
         for value in new:
-            if type(value) is Constant and type(value.value) in (int, str, float):
+            if _counts(value):
                 if self.constants >= _MOST_CONSTANTS:
-                    own.add(UNKNOWN)
+                    added.add(UNKNOWN)
                     continue
                 self.constants += 1
-            elif before > _MOST_VALUES:
-                own.add(UNKNOWN)
+            elif len(own) > _MOST_VALUES:
+                added.add(UNKNOWN)
                 continue
-            own.add(value)
-        return len(own) != before
+            added.add(value)
+        grown = own | added
+        if len(grown) == len(own):
+            return False
+        self._values = grown
+        return True
+
+
+def _counts(value: Value) -> bool:
+    return type(value) is Constant and type(value.value) in (int, str, float)
 
 
 class Heap:
@@ -140,13 +151,15 @@ class Heap:
     def read(self, cell: Cell) -> Values:
         """Values of a cell; the activation being interpreted becomes a reader."""
         if self.current is not None:
+            if cell.readers is None:
+                cell.readers = {}
             cell.readers[self.current] = None
         return cell.peek()
 
     def write(self, cell: Cell, values: Values) -> None:
         """Add values; readers are queued when something was new."""
         if values and cell.grow(values):
-            for reader in list(cell.readers):
+            for reader in list(cell.readers or ()):
                 self.enqueue(reader)
 
     def enqueue(self, activation: Activation) -> None:

@@ -59,9 +59,9 @@ def _judge_pool_memory(state: WorkerState, graph: GraphState, block: BlockState,
     consumed = any(is_handover(state, consumer, block) for consumer in consumers)
     if not own or consumed or block.freed is None or block.temporary or block.freed <= graph.chain.ended:
         return
-    taker = _later_capture(state, graph, block)
-    if taker is not None:
-        yield Judgement("output-reused", graph, block, block.inside.get(taker), culprit=taker)
+    keeper = _keeper(state, graph, block)
+    if keeper is not None:
+        yield Judgement("output-reused", graph, block, keeper, culprit=keeper.during)
 
 
 def _latest_owner(block: BlockState) -> Owner | None:
@@ -82,17 +82,35 @@ def _taken(state: WorkerState, block: BlockState, owner: Owner) -> str:
     return "owned-memory-overwritten" if same_pool and block.dead else "overlapping-owners"
 
 
-def _later_capture(state: WorkerState, graph: GraphState, block: BlockState) -> Id | None:
-    """A graph outside the chain whose capture took the block's memory after the chain let go of it."""
-    takers = set(block.inside)
-    for other in state.overlaps.of(block):
-        if other.record.during is not None:
-            takers.add(other.record.during)
-    for taker in sorted(takers - graph.chain.graphs, key=str):
-        known = state.graphs.get(taker)
+def _keeper(state: WorkerState, graph: GraphState, block: BlockState) -> Owner | None:
+    """Who still owns, in a capture outside the chain, memory that the chain had let go of.
+
+    Where that capture's owner has given it back too, nobody owns what `graph` writes there.
+    """
+    overlaps = state.overlaps.of(block)
+    keepers = [
+        Owner(-1, other.record.during, other.record.allocated, other.record.id, other.record.address)
+        for other in overlaps
+        if other.record.during is not None and not other.dead
+    ]
+    keepers += [owner for owner in block.inside.values() if not _given_back(owner, overlaps)]
+    for keeper in sorted(keepers, key=lambda keeper: str(keeper.during)):
+        if keeper.during is None or keeper.during in graph.chain.graphs:
+            continue
+        known = state.graphs.get(keeper.during)
         if known is not None and not known.reset and block.freed is not None and known.capture.ended > block.freed:
-            return taker
+            return keeper
     return None
+
+
+def _given_back(owner: Owner, overlaps: list[BlockState]) -> bool:
+    """Whether what a capture was handed is known as a block and was freed; unknown is not given back."""
+    return any(
+        other.dead and not other.temporary
+        for other in overlaps
+        if other.record.id == owner.block
+        or (owner.address is not None and other.record.address == owner.address and other.record.during == owner.during)
+    )
 
 
 def is_handover(state: WorkerState, graph: GraphState, block: BlockState) -> bool:

@@ -16,6 +16,7 @@ class Owner:
     during: Id | None
     stack: Id | None
     block: Id | None
+    address: int | None = None
 
 
 @dataclass(slots=True, eq=False)

@@ -205,7 +205,7 @@ class WorkerJudge:
             if line.e == "free":
                 self._free(block, line)
             elif line.e == "alloc":
-                owner = Owner(line.o, line.during, line.stack, line.block)
+                owner = Owner(line.o, line.during, line.stack, line.block, line.address)
                 if line.during is None and line.block in self.state.blocks:
                     owner.during = self.state.blocks[line.block].record.during
                 if owner.during is None:

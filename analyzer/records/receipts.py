@@ -146,6 +146,9 @@ class Event(_Line, tag="event", frozen=True):
     stack: Id | None = None
     #: For `alloc`: the graph inside whose capture memory was handed out; null for the host program outside captures.
     during: Id | None = None
+    #: For `alloc`: what was handed out.
+    address: int | None = None
+    size: int | None = None
     segment: Any = None
     pool: Pool = None
     blocks: list[Id] = []

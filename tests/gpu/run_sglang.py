@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 import tarfile
@@ -51,6 +52,14 @@ CASES: dict[str, tuple[str, str, str]] = {
     "dedup": ("llama", SMALL_PREFILL, "--control --env SGLANG_ENABLE_CUDA_GRAPH_DEDUP=1"),
     "tp2": ("llama", f"{SMALL_PREFILL} --tp-size 2", "--control"),
 }
+
+
+class _Stopped(Exception):
+    """Told to stop: what there is by now is packed all the same."""
+
+
+def _stop(*_: object) -> None:
+    raise _Stopped
 
 
 def unpack(bundle: Path) -> tuple[Path, Path]:
@@ -103,10 +112,18 @@ def run(case: str, out: Path, site: Path, tool: Path, extra: list[str]) -> int:
             text=True,
         )
         assert done.stderr is not None
-        for line in done.stderr:
-            log.write(line)
-            print(f"{case}: {line}", end="", flush=True)
-        code = done.wait()
+        try:
+            for line in done.stderr:
+                log.write(line)
+                print(f"{case}: {line}", end="", flush=True)
+            code = done.wait()
+        except _Stopped:
+            done.send_signal(signal.SIGINT)
+            try:
+                code = done.wait(20)
+            except subprocess.TimeoutExpired:
+                done.kill()
+                code = done.wait()
     print(f"== {case}: exit {code} after {time.monotonic() - began:.0f} s", flush=True)
     report = archive / "report.md"
     if report.exists():
@@ -133,6 +150,7 @@ def main() -> None:
         own = own[: own.index("--")]
     args = parser.parse_args(own)
     args.out.mkdir(parents=True, exist_ok=True)
+    signal.signal(signal.SIGTERM, _stop)
     site, tool = unpack(args.bundle)
     models()
     extra = ["--accept-gaps", *extra]
@@ -142,6 +160,8 @@ def main() -> None:
     for case in args.cases:
         found = args.map / f"{case}.json" if args.map and args.map.is_dir() else args.map
         codes.append(run(case, args.out, site, tool, [*extra, *(["--map", str(found)] if found else [])]))
+        if codes[-1] in (130, 143, -signal.SIGINT, -signal.SIGKILL):
+            break
     sys.exit(max(codes))
 
 

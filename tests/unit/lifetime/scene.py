@@ -87,9 +87,15 @@ class Scene:
         """The owner gave a block back."""
         self.add("event", o=self._next(), e="free", block=block, stack=stack, t=1)
 
-    def alloc(self, *over: int, block: int | None = None, during: int | None = None, stack: int | None = None) -> None:
-        """Memory of blocks was handed out."""
-        self.add("event", o=self._next(), e="alloc", block=block, over=list(over), during=during, stack=stack, t=1)
+    def alloc(
+        self, *over: int, block: int | None = None, during: int | None = None, stack: int | None = None,
+        at: int | None = None,
+    ) -> None:  # fmt: skip
+        """Memory of blocks was handed out, at an offset of the segment if that is told."""
+        address = None if at is None else SEGMENT[0] + at
+        self.add(
+            "event", o=self._next(), e="alloc", block=block, over=list(over), during=during, stack=stack, address=address, t=1
+        )  # fmt: skip
 
     def gone(self, what: str, *blocks: int) -> None:
         """A segment or a pool went away."""

@@ -223,6 +223,43 @@ def test_a_large_pool_is_judged_without_keeping_pairs() -> None:
     assert scene.footer().verdict().value == "PASS"
 
 
+@pytest.mark.parametrize(
+    ("kept", "known", "value"), [(False, True, "PASS"), (True, True, "INCONCLUSIVE"), (False, False, "INCONCLUSIVE")]
+)
+def test_outputs_dropped_bucket_after_bucket(kept: bool, known: bool, value: str) -> None:
+    """Each bucket's output is dropped after its capture: only what is still owned, or not known to be free, is a hazard."""
+    scene = Scene()
+    g8, g4 = scene.graph(), scene.graph()
+    y8 = scene.block(0, during=g8)
+    scene.capture(g8, [(y8, "chain")], label="prefill@8")
+    scene.free(y8)
+    scene.alloc(y8, during=g4, at=256)
+    if known:
+        y4 = scene.block(256, during=g4)
+        scene.capture(g4, [(y4, "chain")], label="prefill@4")
+        if not kept:
+            scene.free(y4)
+    else:
+        scene.capture(g4, [], label="prefill@4")
+    scene.replay(g8, g4, times=2)
+    assert scene.footer().verdict().value == value
+
+
+def test_an_output_dropped_only_after_the_replay_was_overwritten_while_it_was_owned() -> None:
+    """What counts is who owns the memory when the first graph replays."""
+    scene = Scene()
+    g1, g2 = scene.graph(), scene.graph()
+    y1 = scene.block(0, during=g1)
+    scene.capture(g1, [(y1, "chain")])
+    scene.free(y1)
+    y2 = scene.block(0, during=g2)
+    scene.capture(g2, [(y2, "chain")])
+    scene.replay(g1)
+    scene.free(y2)
+    scene.replay(g1)
+    assert scene.footer().verdict().value == "INCONCLUSIVE"
+
+
 def test_a_doubtful_word_of_another_label_proves_nothing() -> None:
     """An output of one bucket dropped while the next is captured, whose temporaries take the memory: no dangling reference."""
     scene = Scene()
@@ -238,5 +275,4 @@ def test_a_doubtful_word_of_another_label_proves_nothing() -> None:
     assert scene.footer().verdict().value == "PASS"
     scene.bodies.pop()
     scene.replay(g8)
-    result = scene.footer().verdict()
-    assert [finding.code for finding in result.findings] == ["output-reused"]
+    assert scene.footer().verdict().value == "PASS"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sgl_graph.analyzer.records.base import canonical_json
 from sgl_graph.runtime.fact_store import FactStore
+from sgl_graph.runtime.source_record import Files, still_holds
 
 Reader = Callable[[str], Any]
 
@@ -48,22 +49,23 @@ def key_of(*parts: Any) -> str:
     return hashlib.sha256(canonical_json(list(parts))).hexdigest()
 
 
-def load(store: FactStore, key: str, reads: Reads) -> str | None:
+def load(store: FactStore, key: str, reads: Reads, files: Files) -> str | None:
     """The JSON of a stored map, None when there is none or it no longer holds."""
     data = store.load_map(key)
     if data is None:
         return None
     try:
         body = json.loads(data)
-        record, text = body["reads"], body["map"]
-    except (ValueError, KeyError, TypeError):
+        record, text, sources = body["reads"], body["map"], body["files"]
+        holds = isinstance(text, str) and reads.still_hold(record) and still_holds(sources, files)
+    except (ValueError, KeyError, TypeError, AttributeError):
         return None
-    return text if isinstance(text, str) and reads.still_hold(record) else None
+    return text if holds else None
 
 
-def save(store: FactStore, key: str, reads: Reads, text: str) -> None:
-    """Store a map's JSON."""
-    store.save_map(key, json.dumps({"reads": reads.record(), "map": text}).encode())
+def save(store: FactStore, key: str, reads: Reads, files: Mapping[str, list[str]], text: str) -> None:
+    """Store a map's JSON with what it was made from."""
+    store.save_map(key, json.dumps({"reads": reads.record(), "files": files, "map": text}).encode())
 
 
 def _digest(answer: Any) -> str:

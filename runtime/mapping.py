@@ -34,6 +34,7 @@ from sgl_graph.runtime.map_cache import Reads, key_of, load, save
 from sgl_graph.runtime.model import MODEL_FLAGS, local_model
 from sgl_graph.runtime.planning import inspector_of
 from sgl_graph.runtime.serving_parser import ask_parser
+from sgl_graph.runtime.source_record import record_of
 
 _LARGEST_CONFIG = 16 << 20
 #: Parts of the package that no serving process of the language models runs.
@@ -104,9 +105,9 @@ def _stored_or_made(
         budget=options.budget,
     )
     key = key_of(tool_digest(), _plain(request), model, repr(device), list(options.assume))
-    stored = load(store, key, reads) if options.cache and not options.resolve else None
+    stored = load(store, key, reads, sources) if options.cache and not options.resolve else None
     if stored is not None:
-        return PathMap.model_validate_json(stored)
+        return PathMap.model_validate_json(stored).model_copy(update={"checkout": request.identity})
     launch = Launch(
         arguments=options.command.arguments,
         environment=env,
@@ -120,9 +121,10 @@ def _stored_or_made(
     if options.resolve:
         on_step("asking the serving environment's parser")
         launch = replace(launch, assumptions=ask_parser(launch, options.command, location))
-    made = _make(Project(sources), request, launch, on_step)
+    project = Project(sources)
+    made = _make(project, request, launch, on_step)
     if options.cache and not options.resolve:
-        save(store, key, reads, made.model_dump_json())
+        save(store, key, reads, record_of(sources, project.loaded()), made.model_dump_json())
     return made
 
 
@@ -144,7 +146,7 @@ def _make(project: Project, request: Request, launch: Launch, on_step: Step) -> 
 
 def _plain(request: Request) -> dict[str, Any]:
     return {
-        "identity": request.identity.model_dump(mode="json"),
+        "place": [request.identity.root, request.identity.layout],
         "command": list(request.command),
         "env": dict(request.env),
         "device": request.device.model_dump(mode="json"),

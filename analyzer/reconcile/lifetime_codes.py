@@ -83,7 +83,7 @@ CODES: dict[str, Code] = {
     ),
     "output-reused": Code(
         "hazard",
-        "an output was freed and another capture of the pool took its memory and still owns it",
+        "an output was freed and another capture of the pool took its memory",
         "Replaying the first graph writes over what the other capture keeps there. Whether anybody still reads it cannot be "
         "seen from pointers.",
         "Keep each captured output until its graph is dropped, or consume it before any other graph of the pool replays.",

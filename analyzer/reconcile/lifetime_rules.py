@@ -59,9 +59,9 @@ def _judge_pool_memory(state: WorkerState, graph: GraphState, block: BlockState,
     consumed = any(is_handover(state, consumer, block) for consumer in consumers)
     if not own or consumed or block.freed is None or block.temporary or block.freed <= graph.chain.ended:
         return
-    keeper = _keeper(state, graph, block)
-    if keeper is not None:
-        yield Judgement("output-reused", graph, block, keeper, culprit=keeper.during)
+    taker = _taker(state, graph, block, owning=block.record.id in graph.copied_out)
+    if taker is not None:
+        yield Judgement("output-reused", graph, block, taker, culprit=taker.during)
 
 
 def _latest_owner(block: BlockState) -> Owner | None:
@@ -82,24 +82,25 @@ def _taken(state: WorkerState, block: BlockState, owner: Owner) -> str:
     return "owned-memory-overwritten" if same_pool and block.dead else "overlapping-owners"
 
 
-def _keeper(state: WorkerState, graph: GraphState, block: BlockState) -> Owner | None:
-    """Who still owns, in a capture outside the chain, memory that the chain had let go of.
+def _taker(state: WorkerState, graph: GraphState, block: BlockState, *, owning: bool) -> Owner | None:
+    """Whose capture, outside the chain, took memory that the chain had let go of; with `owning`, only if it is still owned.
 
-    Where that capture's owner has given it back too, nobody owns what `graph` writes there.
+    Where the graph itself copies its output elsewhere and then lets go of it, nobody is left to read it; so long as nobody
+    owns the memory now either, nothing is lost by writing there.
     """
     overlaps = state.overlaps.of(block)
-    keepers = [
+    takers = [
         Owner(-1, other.record.during, other.record.allocated, other.record.id, other.record.address)
         for other in overlaps
-        if other.record.during is not None and not other.dead
+        if other.record.during is not None and not (owning and other.dead)
     ]
-    keepers += [owner for owner in block.inside.values() if not _given_back(owner, overlaps)]
-    for keeper in sorted(keepers, key=lambda keeper: str(keeper.during)):
-        if keeper.during is None or keeper.during in graph.chain.graphs:
+    takers += [owner for owner in block.inside.values() if not (owning and _given_back(owner, overlaps))]
+    for taker in sorted(takers, key=lambda taker: str(taker.during)):
+        if taker.during is None or taker.during in graph.chain.graphs:
             continue
-        known = state.graphs.get(keeper.during)
+        known = state.graphs.get(taker.during)
         if known is not None and not known.reset and block.freed is not None and known.capture.ended > block.freed:
-            return keeper
+            return taker
     return None
 
 

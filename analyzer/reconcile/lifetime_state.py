@@ -64,6 +64,8 @@ class GraphState:
     refs: dict[Id, Ref] = field(default_factory=dict)
     #: Blocks named only where the same word may mean memory of this capture: it changed hands while the capture was open.
     ambiguous: set[Id] = field(default_factory=set)
+    #: Blocks that the graph's last node on them copies elsewhere: the graph itself reads what it left there.
+    copied_out: set[Id] = field(default_factory=set)
     dirty: bool = True
     dependencies: list[Dependency] = field(default_factory=list)
     #: Something to look at on each replay: dirty, dependencies, or a graph that should not run.
@@ -164,6 +166,7 @@ class WorkerState:
                     self.overlaps.add(state)
                 state.users.add(capture.graph)
         graph.ambiguous = self._ambiguous(capture)
+        graph.copied_out = _copied_out(capture)
         # Reference lists are the bulk of a capture; what is needed of them is in `refs`.
         capture.refs.clear()
         self._mark_pool(capture.pool)
@@ -210,3 +213,18 @@ class WorkerState:
         known = self.graphs.get(graph)
         if known is not None:
             known.dirty = known.alert = True
+
+
+def _copied_out(capture: Capture) -> set[Id]:
+    """Blocks whose last node in the graph is a copy that reads them; nodes without a number have no order."""
+    uses: dict[Id, dict[int, bool]] = {}
+    doubtful: set[Id] = set()
+    for ref in capture.refs:
+        if ref.block is None:
+            continue
+        if not isinstance(ref.node, int):
+            doubtful.add(ref.block)
+            continue
+        nodes = uses.setdefault(ref.block, {})
+        nodes[ref.node] = nodes.get(ref.node, True) and ref.via == "memcpy" and ref.parameter == "src"
+    return {block for block, nodes in uses.items() if nodes[max(nodes)]} - doubtful

@@ -161,10 +161,11 @@ def _link(project: Project, configuration: Configuration, entries: Sequence[str]
     from sgl_graph.analyzer.static.link.driver import link
 
     modules, functions = re.compile(profile.ANSWERED_MODULES), re.compile(profile.ANSWERED_FUNCTIONS)
+    predicates = re.compile(profile.CAPTURE_PREDICATES)
 
     def asks(name: str) -> bool:
         module, _, function = name.partition(":")
-        return bool(functions.match(function) and modules.match(module))
+        return bool(functions.match(function) and modules.match(module)) or bool(predicates.match(name))
 
     oracle = ConfigurationOracle(
         configuration,
@@ -174,6 +175,7 @@ def _link(project: Project, configuration: Configuration, entries: Sequence[str]
         resolving=profile.EAGER_PACKAGES,
         apart=profile.PER_WORKER_ATTRIBUTES,
         views={view: profile.ARGUMENT_CLASS for view in profile.CONFIGURATION_VIEWS},
+        reads=lambda name: profile.CAPTURE_PREDICATES_READ if predicates.match(name) else None,
     )
     return link(project, entries, oracle=oracle, kept_externals=profile.FOLLOWED_LIBRARIES)
 

@@ -438,6 +438,7 @@ class Attributes:
                 heap.write(self._world.class_cell(target, name), values)
             elif isinstance(target, (Configured, Foreign)):
                 heap.write(heap.cell(("configured", target.handle, name)), values)
+                heap.write(heap.cell(("rewritten", name)), values)
             elif isinstance(target, ModuleValue):
                 heap.write(self._in.global_cell(target.name, name), values)
             elif isinstance(target, FunctionValue):

@@ -44,6 +44,8 @@ class ConfigurationOracle:
         resolving: prefixes of modules whose code is the resolution itself: what it stores is in the answers.
         apart: attributes that differ between objects of one configuration class, so that no answer is given.
         views: classes whose attributes are those of a configuration class, by qualified name.
+        reads: an attribute that a function which is asked about reads of configuration; where code that runs writes it,
+            the resolution's answer is not the last word, and the source is interpreted.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class ConfigurationOracle:
         resolving: tuple[str, ...] = (),
         apart: frozenset[str] = frozenset(),
         views: Mapping[str, str] | None = None,
+        reads: Callable[[str], str | None] = lambda function: None,
     ) -> None:
         self._configuration = configuration
         self._asks = asks
@@ -64,6 +67,7 @@ class ConfigurationOracle:
         self._resolving = resolving
         self._apart = apart
         self._views = dict(views or {})
+        self._reads = reads
         self._known: dict[Hashable, Values | None] = {}
 
     def field(self, interpreter: Interpreter, owner: str, name: str) -> Values | None:
@@ -114,6 +118,9 @@ class ConfigurationOracle:
 
     def call(self, interpreter: Interpreter, function: str, arguments: Sequence[Values]) -> Values | None:
         if not self._asks(function):
+            return None
+        read = self._reads(function)
+        if read is not None and interpreter.world.heap.read(interpreter.world.heap.cell(("rewritten", read))):
             return None
         constants: list[p.Constant] = []
         for values in arguments:

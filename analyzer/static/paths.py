@@ -387,7 +387,7 @@ class PathFinder:
             variants=self._variants(runner, found, sites),
             buckets=buckets.sizes if buckets is not None else None,
             buckets_from=buckets.source if buckets is not None else None,
-            buckets_effective=buckets.sizes if buckets is not None and clamp is None else buckets and buckets.clamped,
+            buckets_effective=(buckets.sizes if clamp is None else buckets.clamped) if buckets is not None else None,
             clamped_by=clamp,
             stored_at=found.stored_at,
             enumerable=buckets is not None and buckets.sizes is not None,

@@ -144,7 +144,9 @@ ANSWERED_MODULES = (
 )
 ANSWERED_FUNCTIONS = r"^(\w+\.)?(is|has|supports?|cpu_has|xpu_has|get)(_\w+)?$"
 #: Predicates over the capture settings, which the resolution answers too; not once code that runs writes the attribute.
-CAPTURE_PREDICATES = r"^sglang\.srt\.model_executor\.cuda_graph_config:(check_cuda_graph_backend|cuda_graph_fully_disabled)$"
+CAPTURE_PREDICATES = (
+    r"^sglang\.srt\.model_executor\.cuda_graph_config:(check_cuda_graph_backend|cuda_graph_fully_disabled)$"
+)
 CAPTURE_PREDICATES_READ = GRAPH_BACKEND
 #: Modules whose top-level names the resolution settles: the declared environment variables, the platform singleton.
 SETTLED_NAMES = {"sglang.srt.environ": "envs", "sglang.srt.platforms": "current_platform"}

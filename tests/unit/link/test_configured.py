@@ -1,0 +1,73 @@
+"""Answers of a resolved configuration, and when the source has the last word."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import cast
+
+import pytest
+from sgl_graph.analyzer.static.config import protocol as p
+from sgl_graph.analyzer.static.link.configured import ConfigurationOracle
+
+from .programs import program
+
+PROGRAM = """
+        # file: settings.py
+        class Settings:
+            def __init__(self, backend):
+                self.backend = backend
+
+        def is_off():
+            return current().backend == "off"
+
+        def current():
+            return Settings("off")
+
+        # file: main.py
+        from settings import current, is_off
+
+        def capture():
+            pass
+
+        def run():
+            if is_off():
+                return
+            capture()
+
+        def switch():
+            settings = current()
+            settings.backend = "full"
+            run()
+"""
+
+
+class _Resolved:
+    """Settings of which the resolution knows that capture is off."""
+
+    def call(self, qualname: str, arguments: Sequence[p.Constant] = ()) -> p.Values | None:
+        known = {"settings:is_off": True, "settings:current": p.InstanceOf("settings:Settings", "1")}
+        return p.Values((known[qualname],), complete=True) if qualname in known else None
+
+    def attribute(self, instance: p.InstanceOf, name: str) -> p.Values | None:
+        return p.Values(("off",), complete=True) if name == "backend" else None
+
+    def field(self, owner: str, name: str) -> p.Values | None:
+        return None
+
+    def module_attribute(self, module: str, name: str) -> p.Values | None:
+        return None
+
+
+@pytest.mark.parametrize(("entry", "captures"), [("main:run", "no"), ("main:switch", "true")])
+def test_a_predicate_is_interpreted_where_code_that_runs_rewrites_what_it_reads(
+    tmp_path: Path, entry: str, captures: str
+) -> None:
+    oracle = ConfigurationOracle(
+        cast("p.Configuration", _Resolved()),
+        asks=lambda name: name in ("settings:is_off", "settings:current"),
+        classes=frozenset({"settings:Settings"}),
+        reads=lambda name: "backend" if name == "settings:is_off" else None,
+    )
+    found = program(tmp_path, PROGRAM, (entry,), oracle=oracle)
+    assert found.reached("main:capture") == captures

@@ -156,6 +156,9 @@ class CheckoutSources:
     def close(self) -> None:
         """Stop the parsers and write what they found."""
         if self._pool is not None:
+            for path, future in self._pending.items():
+                if future.done() and not future.cancelled() and future.exception() is None:
+                    self._keep(self.digest(path), future.result())
             self._pool.shutdown(wait=False, cancel_futures=True)
             self._pool = None
         self._flush()

@@ -36,6 +36,26 @@ class Module:
         """`package.module:Class.method` of a definition."""
         return f"{self.name}:{item.qualname}"
 
+    def imports(self) -> list[str]:
+        """Dotted names that the top level's `import` and `from` statements may mean, modules or not."""
+        found: list[str] = []
+        stack = list(reversed(self.facts.body))
+        while stack:
+            statement = stack.pop()
+            kind = statement[0]
+            if kind == "import":
+                found += [dotted for dotted, _ in statement[2]]
+            elif kind == "from":
+                base = self.absolute(statement[2], statement[3])
+                found.append(base)
+                if statement[4] != "*":
+                    found += [f"{base}.{name}" for name, _ in statement[4]]
+            elif kind == "if":
+                stack += [*statement[3], *statement[4]]
+            elif kind == "try":
+                stack += statement[2]
+        return found
+
     def absolute(self, module: str, level: int) -> str:
         """The dotted name that a `from` import of this module means."""
         if level == 0:
@@ -103,7 +123,9 @@ class Project:
 
     def prefetch(self, names: Iterable[str]) -> None:
         """Begin to parse modules that will be wanted."""
-        self.sources.prefetch([self._files[name][0] for name in names if name in self._files])
+        wanted = [self._files[name][0] for name in names if name in self._files and name not in self._loaded]
+        if wanted:
+            self.sources.prefetch(wanted)
 
 
 def module_name(path: str) -> tuple[str, bool]:

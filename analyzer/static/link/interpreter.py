@@ -83,6 +83,8 @@ class Interpreter:
         self._module_activations[name] = activation
         self.world.globals.setdefault(name, {})
         self.world.activations[("module", name)] = activation
+        # What a module imports at its top is most often read soon: parsers may begin with it meanwhile.
+        self.world.project.prefetch(module.imports())
         self.interpret(activation)
 
     def is_loaded(self, name: str) -> bool:

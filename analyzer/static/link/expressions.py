@@ -338,10 +338,20 @@ class Expressions:
         scanned = frozenset(v for v in (*left, *right) if isinstance(v, Scanned) and v.kind == "name")
         if scanned and e[1] == "+":
             return scanned
+        if e[1] == "|" and left and right and all(map(_is_type, (*left, *right))):
+            return self._union_of(frame, e, left | right)
         containers = [v for v in (*left, *right) if isinstance(v, Container)]
         if containers and e[1] in ("+", "*", "|"):
             return self._in.models.combine(frame, e, left, right)
         return fold_binary(e[1], left, right)
+
+    def _union_of(self, frame: Frame, e: Expression, types: Values) -> Values:
+        """`A | B` of classes: what `isinstance` takes for any of them."""
+        union = self._in.world.container("union", (frame.activation, id(e)))
+        for value in types:
+            members = self._in.world.all_elements(value) if isinstance(value, Container) else frozenset((value,))
+            self._in.world.put(union, None, members)
+        return frozenset((union,))
 
     def _compare(self, frame: Frame, e: Expression) -> Values:
         left = self.eval(frame, e[1])
@@ -420,6 +430,10 @@ class Expressions:
         frame.environment = environment
         frame.guards = held
         return frozenset((container,))
+
+
+def _is_type(value: Value) -> bool:
+    return isinstance(value, (ClassValue, Builtin)) or (isinstance(value, Container) and value.kind == "union")
 
 
 __all__ = ["Expressions", "External", "Pattern"]

@@ -252,3 +252,32 @@ def test_methods_of_one_class_are_told_apart_by_their_receivers(tmp_path: Path) 
     )
     assert p.edges("main:Base.outer") == {("main:Loud.inner", "type")}
     assert p.reached("main:Base.inner") == "no"
+
+
+def test_a_union_of_classes_tells_instances_apart(tmp_path: Path) -> None:
+    p = program(
+        tmp_path,
+        """
+        # file: main.py
+        class A: ...
+        class B: ...
+        class C: ...
+        class D: ...
+
+        def among():
+            pass
+
+        def outside():
+            pass
+
+        def pick(item):
+            if isinstance(item, A | B | C):
+                return among()
+            return outside()
+
+        def run():
+            pick(D())
+        """,
+    )
+    assert p.reached("main:among") == "no"
+    assert p.reached("main:outside") == "true"

@@ -80,6 +80,11 @@ class Chains:
             best = "unresolved"
         return best
 
+    def enters(self, class_name: str) -> bool:
+        """Whether any code of a class's own body runs."""
+        prefix = class_name + "."
+        return self._linked is not None and any(name.startswith(prefix) for name in self._linked.reached)
+
     def depends(self, chain: Sequence[CodeRef]) -> set[str]:
         """Configuration that the unsettled conditions along a chain rest on."""
         if self._linked is None:

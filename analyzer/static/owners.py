@@ -273,6 +273,14 @@ class Owners:
                     entry = self.composites.effects.setdefault(method.owner, {})
                     entry[name] = entry.get(name, NOTHING) | effects
 
+    def on_demand(self) -> frozenset[str]:
+        """Tables with a method, other than the constructor, that captures or replays as it finds a graph or not."""
+        return frozenset(
+            name
+            for name, methods in self.tables.effects.items()
+            if any({CAPTURES, REPLAYS} <= found for method, found in methods.items() if method != "__init__")
+        )
+
     def refresh(self) -> None:
         """Begin a round: what was learned in the last one widens which calls can matter."""
         self._names = self._interesting() | self._watched

@@ -281,6 +281,10 @@ class PathFinder:
         elif runner != table and self._in.chains.linked:
             alive = self._in.chains.constructed(runner)
             reachable = worse(reachable, alive) if alive is not None else reachable
+        elif (
+            self._in.chains.linked and self._in.chains.constructed(table) == "no" and not self._in.chains.enters(table)
+        ):
+            reachable = "no"  # what runs is inherited, and runs for another class
         return reachable, trigger
 
     def _entry(

@@ -13,7 +13,7 @@ from sgl_graph.analyzer.static.chains import Chains
 from sgl_graph.analyzer.static.classify import Classifier, Surroundings
 from sgl_graph.analyzer.static.components import components_of
 from sgl_graph.analyzer.static.config.protocol import Configuration
-from sgl_graph.analyzer.static.families import family_of_site
+from sgl_graph.analyzer.static.families import family_of_name, family_of_site
 from sgl_graph.analyzer.static.gaps import gaps_of
 from sgl_graph.analyzer.static.labels import Keys
 from sgl_graph.analyzer.static.linked import Linked
@@ -83,7 +83,7 @@ def build(
     if linker is not None and settings.starts.value != "no":
         on_step("linking from the worker's entry")
         linked = linker(entries)
-    reach = Reachability(linked, entries) if linked is not None else None
+    reach = Reachability(linked, entries, _on_demand(search)) if linked is not None else None
     parts = Parts(search, linked)
     on_step("classifying")
     around = Surroundings(device=request.device.kind)
@@ -141,6 +141,11 @@ def build(
         ),
         parts,
     )
+
+
+def _on_demand(search: SiteSearch) -> frozenset[str]:
+    """Tables that capture while serving; pieces of a compiled model are captured by its runner's loop over the sizes."""
+    return frozenset(name for name in search.owners.on_demand() if family_of_name(name) != "prefill-piecewise")
 
 
 def _runs_here(entry: str, settings: Settings) -> bool:

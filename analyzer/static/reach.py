@@ -12,6 +12,7 @@ from sgl_graph.analyzer.static import profile
 from sgl_graph.analyzer.static.linked import Call, Guard, Linked, Truth
 from sgl_graph.analyzer.static.rawsite import RawSite
 from sgl_graph.analyzer.static.scopes import Scope
+from sgl_graph.analyzer.static.tags import enclosing_method
 from sgl_graph.analyzer.static.text import render
 
 _LOOPS = re.compile(profile.EVENT_LOOPS)
@@ -30,10 +31,15 @@ class Reached:
 
 
 class Reachability:
-    """Answers about one linked configuration."""
+    """Answers about one linked configuration.
 
-    def __init__(self, linked: Linked, entries: Iterable[str]) -> None:
+    Args:
+        on_demand: classes that capture when a replay finds no graph: what start-up runs of them is a rehearsal at most.
+    """
+
+    def __init__(self, linked: Linked, entries: Iterable[str], on_demand: frozenset[str] = frozenset()) -> None:
         self._linked = linked
+        self._on_demand = on_demand
         self._entries = [entry for entry in entries if entry in linked.reached]
         self._calls_at: dict[tuple[str, int], list[Call]] = {}
         self._calls_of: dict[str, list[Call]] = {}
@@ -67,7 +73,7 @@ class Reachability:
             return Reached("no", None, f"{blocking.text} does not hold", gates)
         if not call.active:
             return Reached("no", None, "the code before it always leaves the function here", gates)
-        trigger = self.trigger(scope.name, site.role)
+        trigger = self.trigger(scope.name, "replay" if self._lazy(scope) else site.role)
         if function.reachable == "unresolved":
             return Reached("unresolved", trigger, function.why, gates or function.gates)
         open_gates = [g for g in gates if g.value == "unknown" and g.depends]
@@ -80,7 +86,8 @@ class Reachability:
         """Whether a function, class body or module executes at all."""
         truth = self._linked.reached.get(scope.name)
         if truth is Truth.TRUE:
-            return Reached("yes", self.trigger(scope.name, ""), "called from the worker's entry")
+            role = "replay" if self._lazy(scope) else ""
+            return Reached("yes", self.trigger(scope.name, role), "called from the worker's entry")
         if truth is Truth.UNKNOWN:
             gates = self._open_gates_to(scope.name)
             if gates:
@@ -104,6 +111,10 @@ class Reachability:
         if by_request:
             return "request"
         return "admin" if function in self._linked.reached else None
+
+    def _lazy(self, scope: Scope) -> bool:
+        method = enclosing_method(scope)
+        return method is not None and method.owner in self._on_demand
 
     def calls_of(self, target: str) -> list[Call]:
         """Calls that may lead to a function, or construct a class."""

@@ -347,3 +347,27 @@ def test_memory_allocated_for_graphs_before_the_capture_is_found_at_its_outermos
     """
     found = [(s.scope.qualname, s.role) for s in search(manager=manager).sites if s.form == "preallocation"]
     assert found == [("init_model_cuda_graph_row_buffers", "pool")]
+
+
+def test_a_table_that_captures_what_a_replay_misses_does_so_on_demand() -> None:
+    lazy = """
+        import torch
+
+        class Lazy:
+            def __init__(self):
+                self.graphs = {}
+
+            def make(self, key, fn):
+                graph = torch.cuda.CUDAGraph()
+                with torch.cuda.graph(graph):
+                    fn()
+                self.graphs[key] = graph
+
+            def run(self, key, fn):
+                if key not in self.graphs:
+                    self.make(key, fn)
+                self.graphs[key].replay()
+    """
+    found = search(lazy=lazy, backend=BACKEND, base=BASE).owners
+    assert found.on_demand() == {"sglang.srt.lazy:Lazy"}
+    assert "sglang.srt.backend:Whole" in found.tables

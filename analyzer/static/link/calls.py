@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from sgl_graph.analyzer.static.facts import GENERATOR, Expression, Statement
+from sgl_graph.analyzer.static.facts import GENERATOR, Expression
+from sgl_graph.analyzer.static.link.arguments import Arguments
+from sgl_graph.analyzer.static.link.binding import bind
+from sgl_graph.analyzer.static.link.factories import Factories
 from sgl_graph.analyzer.static.link.frame import Frame
 from sgl_graph.analyzer.static.link.heap import Activation
 from sgl_graph.analyzer.static.link.values import (
@@ -36,7 +39,6 @@ from sgl_graph.analyzer.static.linked import Known
 if TYPE_CHECKING:
     from sgl_graph.analyzer.static.link.interpreter import Interpreter
 
-_POLY_LINES = 30
 _CONTEXTUAL = (Constant, EnumMember)
 #: Constant arguments beyond this many combinations share one context.
 _MOST_CONTEXTS = 24
@@ -44,36 +46,6 @@ _MOST_CONTEXTS = 24
 _WRAPPING = ("__call__", "__get__")
 _MOST_PLACES = 400
 _ENTERING = ("enter_context", "enter_async_context")
-
-
-class Arguments:
-    """Arguments of one call."""
-
-    __slots__ = ("double", "keywords", "positional", "star")
-
-    def __init__(
-        self,
-        positional: list[Values] | None = None,
-        keywords: dict[str, Values] | None = None,
-        star: Values = NOTHING,
-        double: Values = NOTHING,
-    ) -> None:
-        self.positional = positional if positional is not None else []
-        self.keywords = keywords if keywords is not None else {}
-        self.star = star
-        self.double = double
-
-    def every(self) -> Iterable[Values]:
-        yield from self.positional
-        yield from self.keywords.values()
-        yield self.star
-        yield self.double
-
-    def get(self, position: int, name: str) -> Values:
-        """A model's argument by position or name."""
-        if position < len(self.positional):
-            return self.positional[position]
-        return self.keywords.get(name) or self.star or NOTHING
 
 
 class Calls:
@@ -85,7 +57,7 @@ class Calls:
         self._places: dict[ClassValue, set[Hashable]] = {}
         self._wrapping: dict[ClassValue, bool] = {}
         self._contexts: dict[FunctionValue, set[Hashable]] = {}
-        self._factories: dict[tuple[str, int], bool] = {}
+        self._factories = Factories()
         self._generated: dict[tuple[Activation, bool], Generated] = {}
         #: Partials and callable objects between the call being made and the function that it will reach.
         self._unwrapping: frozenset[Value] = frozenset()
@@ -262,7 +234,7 @@ class Calls:
     ) -> Activation:
         record.add_target(function.qualname)
         context: Hashable = None
-        if self.is_factory(function):
+        if self._factories.is_factory(function):
             context = ("factory", site, self._inside())
         elif not arguments.star and not arguments.double:
             context = self._constants(function, arguments)
@@ -278,7 +250,7 @@ class Calls:
                 positional = positional[1:]
                 receiver = self_like
         activation = self._in.activation(function, self_like, context)
-        self._bind(activation, receiver, positional, arguments)
+        bind(self._world, activation, receiver, positional, arguments)
         self._demand(activation)
         return activation
 
@@ -321,85 +293,6 @@ class Calls:
                 return None
             seen.add(context)
         return context
-
-    def _bind(
-        self, activation: Activation, receiver: Value | None, positional: list[Values], arguments: Arguments
-    ) -> None:
-        function = activation.function
-        assert function is not None
-        world = self._world
-        heap = world.heap
-        parameters = function.facts.parameters
-        position = 0
-        given = list(positional)
-        if receiver is not None and parameters and parameters[0].kind in ("p", "n"):
-            heap.write(activation.parameter(parameters[0].name), frozenset((receiver,)))
-            parameters = parameters[1:]
-        elif receiver is not None:  # `def wrapper(*args)` bound to an object
-            given.insert(0, frozenset((receiver,)))
-        named = set()
-        for parameter in parameters:
-            name, kind = parameter.name, parameter.kind
-            if kind in ("p", "n"):
-                if position < len(given):
-                    heap.write(activation.parameter(name), given[position])
-                    position += 1
-                    named.add(name)
-                    continue
-                values = arguments.keywords.get(name, NOTHING)
-                if name in arguments.keywords:
-                    named.add(name)
-                    heap.write(activation.parameter(name), values)
-                    continue
-                loose = arguments.star | arguments.double
-                if loose:
-                    heap.write(activation.parameter(name), loose)
-                if parameter.default is not None:
-                    heap.write(activation.parameter(name), heap.read(heap.cell(("default", function, name))))
-            elif kind == "*":
-                rest = world.container("tuple", (activation, "*"))
-                extra = given[position:]
-                rest.length = None if arguments.star else len(extra)
-                for index, values in enumerate(extra):
-                    world.put(rest, Constant.of(index), values)
-                if arguments.star:
-                    world.put(rest, None, arguments.star)
-                position = len(given)
-                heap.write(activation.parameter(name), frozenset((rest,)))
-            elif kind == "k":
-                if name in arguments.keywords:
-                    named.add(name)
-                    heap.write(activation.parameter(name), arguments.keywords[name])
-                else:
-                    if arguments.double:
-                        heap.write(activation.parameter(name), arguments.double)
-                    if parameter.default is not None:
-                        heap.write(activation.parameter(name), heap.read(heap.cell(("default", function, name))))
-            else:
-                rest = world.container("dict", (activation, "**"))
-                for keyword, values in arguments.keywords.items():
-                    if keyword not in named:
-                        world.put(rest, Constant.of(keyword), values)
-                if arguments.double:
-                    world.put(rest, None, arguments.double)
-                heap.write(activation.parameter(name), frozenset((rest,)))
-
-    def is_factory(self, function: FunctionValue) -> bool:
-        """Whether a function returns a closure or one of its parameters, so that call sites must be kept apart."""
-        key = (function.module.name, function.index)
-        known = self._factories.get(key)
-        if known is None:
-            body = function.module.function_body(function.index)
-            facts = function.facts
-            nested = {function.module.facts.functions[s[2]].name for s in _statements(body) if s[0] == "def"}
-            parameters: set[str] = set()
-            if facts.end_line - facts.line <= _POLY_LINES:
-                parameters = {p.name for p in facts.parameters if p.name not in ("self", "cls")}
-            known = any(
-                s[0] == "return" and s[2] is not None and _mentions(s[2], nested, parameters) for s in _statements(body)
-            )
-            self._factories[key] = known
-        return known
 
     # -- classes and objects
 
@@ -577,7 +470,7 @@ class Calls:
                 receiver = callee.receiver
                 activation = self._in.activation(callee.function, receiver, context)
                 record.add_target(callee.function.qualname)
-                self._bind(activation, receiver, positional, Arguments(positional))
+                bind(self._world, activation, receiver, positional, Arguments(positional))
                 self._demand(activation)
                 found |= self._world.heap.read(activation.returns)
                 continue
@@ -689,41 +582,3 @@ def _is_method(function: FunctionValue) -> bool:
 
 def _is_torch_module(cls: ClassValue) -> bool:
     return any(isinstance(base, External) and base.path.endswith("nn.Module") for base in cls.mro)
-
-
-def _statements(body: list[Statement]) -> Iterable[Statement]:
-    """All statements of a body, nested blocks included, nested definitions not."""
-    for statement in body:
-        yield statement
-        for part in statement[1:]:
-            if isinstance(part, list) and part and isinstance(part[0], list):
-                inner = part[0]
-                if inner and isinstance(inner[0], str) and inner[0] in _STATEMENT_KINDS:
-                    yield from _statements(part)
-                elif inner and statement[0] in ("try", "match"):
-                    for case in part:
-                        if isinstance(case, list) and len(case) > 2 and isinstance(case[2], list):
-                            yield from _statements([s for s in case[2] if isinstance(s, list)])
-
-
-_STATEMENT_KINDS = {
-    "=", "+=", ":", "e", "if", "for", "while", "with", "try", "return", "raise", "assert", "del", "global", "nonlocal",
-    "break", "continue", "import", "from", "def", "class", "match",
-}  # fmt: skip
-
-
-def _mentions(e: Expression, nested: set[str], parameters: set[str]) -> bool:
-    kind = e[0]
-    if kind == "l":
-        return True
-    if kind == "n":
-        return e[1] in nested or e[1] in parameters
-    if kind == "c":
-        return any(_mentions(item[-1] if item[0] in ("k", "*", "**") else item, nested, set()) for item in e[2])
-    if kind == "i":
-        return _mentions(e[2], nested, parameters) or _mentions(e[3], nested, parameters)
-    if kind == "bo":
-        return _mentions(e[2], nested, set()) or _mentions(e[3], nested, set())
-    if kind == "t":
-        return any(_mentions(item, nested, parameters) for item in e[1])
-    return False

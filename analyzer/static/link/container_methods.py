@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from sgl_graph.analyzer.static.facts import Expression
-from sgl_graph.analyzer.static.link.calls import Arguments
+from sgl_graph.analyzer.static.link.arguments import Arguments
 from sgl_graph.analyzer.static.link.frame import Frame
 from sgl_graph.analyzer.static.link.values import (
     ANYTHING,

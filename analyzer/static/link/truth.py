@@ -15,10 +15,12 @@ from sgl_graph.analyzer.static.link.values import (
     TRUE,
     Bound,
     ClassValue,
+    Configured,
     Constant,
     Container,
     EnumMember,
     External,
+    Foreign,
     FunctionValue,
     Instance,
     ModuleValue,
@@ -66,7 +68,7 @@ def truth_of_one(value: Value) -> bool | None:
         return bool(value.value)
     if isinstance(value, (FunctionValue, ClassValue, ModuleValue, Bound, EnumMember)):
         return True
-    if isinstance(value, Instance):
+    if isinstance(value, (Instance, Configured)):
         # An object is true unless its class says otherwise by a length or a truth method.
         methods = ("__bool__", "__len__")
         for base in value.cls.mro:
@@ -157,6 +159,7 @@ def compare(op: str, left: Values, right: Values) -> Values:
 
 
 _IDENTITIES = (EnumMember, ClassValue, FunctionValue, ModuleValue)
+_OBJECTS = (*_IDENTITIES, Instance, Configured, Foreign, Container, Bound)
 
 
 def _compare_one(op: str, a: Value, b: Value) -> bool | None:
@@ -178,7 +181,7 @@ def _compare_one(op: str, a: Value, b: Value) -> bool | None:
         if not isinstance(one, Constant):
             continue
         if one.value is None:  # None is no object
-            return not positive if isinstance(other, (*_IDENTITIES, Instance, Container, Bound)) else None
+            return not positive if isinstance(other, _OBJECTS) else None
         if isinstance(other, EnumMember):
             if op in ("is", "is not") or not is_mixed(other.cls):
                 return not positive

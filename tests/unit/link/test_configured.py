@@ -71,3 +71,36 @@ def test_a_predicate_is_interpreted_where_code_that_runs_rewrites_what_it_reads(
     )
     found = program(tmp_path, PROGRAM, (entry,), oracle=oracle)
     assert found.reached("main:capture") == captures
+
+
+def test_an_object_of_the_configuration_is_not_none(tmp_path: Path) -> None:
+    text = """
+        # file: settings.py
+        class Settings:
+            pass
+
+        def current():
+            return None
+
+        # file: main.py
+        from settings import current
+
+        def given():
+            pass
+
+        def missing():
+            pass
+
+        def run():
+            settings = current()
+            (given if settings is not None else missing)()
+            if not settings:
+                missing()
+    """
+    oracle = ConfigurationOracle(
+        cast("p.Configuration", _Resolved()),
+        asks=lambda name: name == "settings:current",
+        classes=frozenset({"settings:Settings"}),
+    )
+    found = program(tmp_path, text, oracle=oracle)
+    assert found.reached("main:given") == "true" and found.reached("main:missing") == "no"

@@ -37,7 +37,6 @@ from sgl_graph.runtime.serving_parser import ask_parser
 from sgl_graph.runtime.source_record import record_of
 
 _LARGEST_CONFIG = 16 << 20
-#: Parts of the package that no serving process of the language models runs.
 Step = Callable[[str], None]
 
 
@@ -161,11 +160,12 @@ def _link(project: Project, configuration: Configuration, entries: Sequence[str]
     from sgl_graph.analyzer.static.link.driver import link
 
     modules, functions = re.compile(profile.ANSWERED_MODULES), re.compile(profile.ANSWERED_FUNCTIONS)
-    predicates = re.compile(profile.CAPTURE_PREDICATES)
+    predicates, kinds = re.compile(profile.CAPTURE_PREDICATES), re.compile(profile.MODEL_PREDICATES)
 
     def asks(name: str) -> bool:
         module, _, function = name.partition(":")
-        return bool(functions.match(function) and modules.match(module)) or bool(predicates.match(name))
+        known = functions.match(function) and modules.match(module)
+        return bool(known or predicates.match(name) or kinds.match(name))
 
     oracle = ConfigurationOracle(
         configuration,

@@ -143,6 +143,8 @@ ANSWERED_MODULES = (
     r"^sglang\.srt\.(utils(\.common|\.device\w*)?|runtime_context|server_args|environ|platforms(\.\w+)?)$"
 )
 ANSWERED_FUNCTIONS = r"^(\w+\.)?(is|has|supports?|cpu_has|xpu_has|get)(_\w+)?$"
+#: Functions that tell by the model's configuration which kind of attention it has.
+MODEL_PREDICATES = r"^sglang\.srt\.configs\.hybrid_arch:\w+_config$"
 #: Predicates over the capture settings, which the resolution answers too; not once code that runs writes the attribute.
 CAPTURE_PREDICATES = (
     r"^sglang\.srt\.model_executor\.cuda_graph_config:(check_cuda_graph_backend|cuda_graph_fully_disabled)$"

@@ -129,6 +129,14 @@ class ResolvedConfiguration:
                     self._answers[key] = self._marked(class_qualname, attribute, values)
         return self._answers[key]
 
+    def only(self, class_qualname: str) -> InstanceOf | None:
+        """The object of a configuration class, where there is exactly one."""
+        items = self.objects.get(class_qualname, ())
+        if len(items) != 1:
+            return None
+        found = self.view.values(items[0]).constants
+        return found[0] if len(found) == 1 and isinstance(found[0], InstanceOf) else None
+
     def _marked(self, class_qualname: str, attribute: str, values: Values) -> Values:
         if class_qualname != profile.ARGUMENT_CLASS and not values.automatic:
             declared = self.dispatching

@@ -6,12 +6,25 @@ from collections.abc import Mapping
 from typing import Any
 
 from sgl_graph.analyzer.static.config.operators import from_python
-from sgl_graph.analyzer.static.config.values import ABSENT, Deps, DictV, External, Instance, Value, single, taint
+from sgl_graph.analyzer.static.config.values import (
+    ABSENT,
+    Deps,
+    DictV,
+    External,
+    Instance,
+    Native,
+    Value,
+    single,
+    taint,
+    unknown,
+)
 
 CONFIG_CLASS = External("transformers.PretrainedConfig")
 MODEL: Deps = frozenset({"model"})
 # Nested dictionaries that stay dictionaries; every other `..._config` becomes a configuration of its own.
 _PLAIN_DICTIONARIES = {"quantization_config", "compression_config", "sparse_attention_config"}
+# Parts of a model that work on text.
+_TEXT_PARTS = ("decoder", "generator", "text_config", "text_encoder")
 # Attributes that every configuration has, whatever its file says.
 _DEFAULTS: dict[str, Any] = {
     "is_encoder_decoder": False,
@@ -49,9 +62,19 @@ def configuration(data: Mapping[str, Any] | None, deps: Deps = MODEL) -> Instanc
 
 def default_attribute(instance: Instance, name: str) -> Value:
     """What a configuration answers for an attribute that its file does not name; ABSENT when it has none."""
-    if name in _DEFAULTS and instance.opaque is None:
+    if instance.opaque is not None:
+        return ABSENT
+    if name in _DEFAULTS:
         return from_python(_DEFAULTS[name])
+    if name == "get_text_config":
+        return Native(name, lambda machine, arguments, keywords: _text_config(instance))
     return ABSENT
+
+
+def _text_config(instance: Instance) -> Value:
+    """The configuration of the text part, where a model has one part for text; the whole otherwise."""
+    parts = [value for name in _TEXT_PARTS if type(value := single(instance.attrs.get(name, ABSENT))) is Instance]
+    return parts[0] if len(parts) == 1 else instance if not parts else unknown(MODEL)
 
 
 def apply_overrides(instance: Instance, overrides: Value) -> None:

@@ -182,6 +182,9 @@ class Configuration(Protocol):
         None when no object of that class belongs to the resolved configuration.
         """
 
+    def only(self, class_qualname: str) -> InstanceOf | None:
+        """The object of a configuration class, where the resolved configuration holds exactly one."""
+
     def attribute(self, instance: InstanceOf, name: str) -> Values | None:
         """What an attribute of one object holds; `__getattr__` and properties of its class are evaluated."""
 

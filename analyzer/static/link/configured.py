@@ -124,7 +124,7 @@ class ConfigurationOracle:
             return None
         constants: list[p.Constant] = []
         for values in arguments:
-            constant = _single(values)
+            constant = self._argument(values)
             if constant is _MANY:
                 return None
             constants.append(constant)
@@ -133,6 +133,13 @@ class ConfigurationOracle:
             found = self._configuration.call(function, constants)
             self._known[key] = self._translate(interpreter, found, key)
         return self._known[key]
+
+    def _argument(self, values: Values) -> object:
+        """The one constant that an argument is; an object of a configuration class is the only one of its class."""
+        owners = {value.cls.qualname if isinstance(value, Instance) else "" for value in values}
+        if len(owners) == 1 and owners <= self._classes:
+            return self._configuration.only(owners.pop()) or _MANY
+        return _single(values)
 
     # -- translation
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from sgl_graph.analyzer.static.config.facts import LaunchFacts
 from sgl_graph.analyzer.static.config.journal import Raised
+from sgl_graph.analyzer.static.config.model import configuration
 from sgl_graph.analyzer.static.config.values import Fuzzy, unknown
 
 _spec = importlib.util.spec_from_file_location("config_programs", Path(__file__).with_name("programs.py"))
@@ -191,3 +192,11 @@ def test_lists_computed_by_a_function_say_which() -> None:
     machine = programs.evaluator("def sizes(n):\n    return list(range(1, n))\n\ndef main():\n    return sizes(4)\n")
     result = programs.run(machine, "main")
     assert machine.made[id(result)].qualname == "program:sizes" and machine.made[id(result)].line == 1
+
+
+def test_the_text_part_of_a_model_is_its_own_configuration() -> None:
+    plain = configuration({"model_type": "llama", "hidden_size": 8})
+    tower = configuration({"model_type": "vl", "text_config": {"model_type": "qwen"}, "vision_config": {"depth": 2}})
+    text = "def main(config):\n    return config.get_text_config().model_type\n"
+    assert values(text, "main", plain).constants == ("llama",)
+    assert values(text, "main", tower).constants == ("qwen",)

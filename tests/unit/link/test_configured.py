@@ -47,7 +47,12 @@ class _Resolved:
 
     def call(self, qualname: str, arguments: Sequence[p.Constant] = ()) -> p.Values | None:
         known = {"settings:is_off": True, "settings:current": p.InstanceOf("settings:Settings", "1")}
+        if qualname == "settings:is_plain" and arguments == [p.InstanceOf("settings:Settings", "1")]:
+            return p.Values((True,), complete=True)
         return p.Values((known[qualname],), complete=True) if qualname in known else None
+
+    def only(self, class_qualname: str) -> p.InstanceOf | None:
+        return p.InstanceOf(class_qualname, "1")
 
     def attribute(self, instance: p.InstanceOf, name: str) -> p.Values | None:
         return p.Values(("off",), complete=True) if name == "backend" else None
@@ -104,3 +109,30 @@ def test_an_object_of_the_configuration_is_not_none(tmp_path: Path) -> None:
     )
     found = program(tmp_path, text, oracle=oracle)
     assert found.reached("main:given") == "true" and found.reached("main:missing") == "no"
+
+
+def test_the_only_object_of_a_configuration_class_is_an_argument_that_the_resolution_knows(tmp_path: Path) -> None:
+    text = """
+        # file: settings.py
+        class Settings:
+            pass
+
+        def is_plain(settings):
+            return settings.kind == "plain"
+
+        # file: main.py
+        from settings import Settings, is_plain
+
+        def hybrid():
+            pass
+
+        def run():
+            if not is_plain(Settings()):
+                hybrid()
+    """
+    oracle = ConfigurationOracle(
+        cast("p.Configuration", _Resolved()),
+        asks=lambda name: name == "settings:is_plain",
+        classes=frozenset({"settings:Settings"}),
+    )
+    assert program(tmp_path, text, oracle=oracle).reached("main:hybrid") == "no"

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from sgl_graph.analyzer.static.link.heap import Activation
     from sgl_graph.analyzer.static.link.interpreter import Interpreter
 
-#: What the evaluator names when it could not work a question out: no answer, so the source is interpreted.
-_NO_ANSWER = {"evaluation"}
+#: What the evaluator names when it could not work a question out, or when the machine answers anew each time: no answer,
+#: so the source is interpreted, and no configuration that a condition could rest on.
+_NO_ANSWER = {"evaluation", "host"}
 _SCALARS = (str, int, float, bool, type(None))
 
 
@@ -144,14 +145,17 @@ class ConfigurationOracle:
     # -- translation
 
     def _translate(self, interpreter: Interpreter, values: p.Values | None, key: Hashable) -> Values | None:
-        if values is None or not (values.constants or set(values.depends) - _NO_ANSWER):
+        if values is None:
             return None
-        origin = values.depends if values.automatic or not values.complete else ()
+        depends = tuple(name for name in values.depends if name not in _NO_ANSWER)
+        if not (values.constants or depends):
+            return None
+        origin = depends if values.automatic or not values.complete else ()
         found: set[Value] = set()
         for position, constant in enumerate(values.constants):
             found.add(self._constant(interpreter, constant, origin, (key, position)))
         if not values.complete and not values.automatic:
-            found.add(Unknown.of(values.depends))
+            found.add(Unknown.of(depends))
         if not found:
             return ANYTHING
         return frozenset(found)

@@ -9,6 +9,7 @@ from typing import cast
 import pytest
 from sgl_graph.analyzer.static.config import protocol as p
 from sgl_graph.analyzer.static.link.configured import ConfigurationOracle
+from sgl_graph.analyzer.static.linked import Truth
 
 from .programs import program
 
@@ -136,3 +137,38 @@ def test_the_only_object_of_a_configuration_class_is_an_argument_that_the_resolu
         classes=frozenset({"settings:Settings"}),
     )
     assert program(tmp_path, text, oracle=oracle).reached("main:hybrid") == "no"
+
+
+def test_what_the_machine_answers_anew_each_time_is_no_configuration(tmp_path: Path) -> None:
+    text = """
+        # file: settings.py
+        import time
+
+        class Settings:
+            pass
+
+        def now():
+            return time.time()
+
+        # file: main.py
+        from settings import now
+
+        def late():
+            pass
+
+        def run():
+            if now() > 5:
+                late()
+    """
+
+    class _Clock(_Resolved):
+        def call(self, qualname: str, arguments: Sequence[p.Constant] = ()) -> p.Values | None:
+            return p.Values((), depends=("host",))
+
+    oracle = ConfigurationOracle(
+        cast("p.Configuration", _Clock()),
+        asks=lambda name: name == "settings:now",
+        classes=frozenset({"settings:Settings"}),
+    )
+    (call,) = [c for c in program(tmp_path, text, oracle=oracle).linked.calls["main:run"] if c.text == "late"]
+    assert [(guard.value, guard.depends) for guard in call.guards] == [(Truth.UNKNOWN, ())]

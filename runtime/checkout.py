@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import multiprocessing
 import os
+import stat
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from sgl_graph.analyzer.errors import CheckoutNotFound
 from sgl_graph.analyzer.static import facts as f
-from sgl_graph.analyzer.static.lower import extract
 from sgl_graph.runtime.fact_store import FactStore
+from sgl_graph.runtime.parsers import Parsers, parse
 
 #: A source file beyond this is generated data, not code that anybody maintains; it is recorded, not parsed.
 LARGEST_FILE = 4 << 20
@@ -54,7 +53,7 @@ def locate(checkout: Path | None) -> Location:
     for base, layout in ((checkout / "python", "repository"), (checkout, "folder")):
         if (base / _PACKAGE / "srt").is_dir():
             return Location(checkout.resolve(), base.resolve(), layout)
-    if checkout.name == _PACKAGE and (checkout / "srt").is_dir():
+    if checkout.resolve().name == _PACKAGE and (checkout / "srt").is_dir():
         return Location(checkout.resolve(), checkout.resolve().parent, "folder")
     raise CheckoutNotFound(
         f"{checkout}: holds neither python/sglang/srt nor sglang/srt",
@@ -104,8 +103,7 @@ class CheckoutSources:
         self._problems: dict[str, str] = {}
         self._digests: dict[str, str] = {}
         self._facts: dict[str, bytes] = {}
-        self._pending: dict[str, Future[bytes]] = {}
-        self._pool: ProcessPoolExecutor | None = None
+        self._parsers = Parsers(self._jobs)
         self._fresh: list[tuple[str, bytes]] = []
         self.reading = Reading()
 
@@ -115,6 +113,11 @@ class CheckoutSources:
     def text(self, path: str) -> bytes:
         # Not kept: the system's page cache holds the files, and a checkout's text would be a tenth of the memory.
         return self._read(path)
+
+    def problem(self, path: str) -> str | None:
+        if path not in self._digests:
+            self.digest(path)
+        return self._problems.get(path)
 
     def digest(self, path: str) -> str:
         known = self._digests.get(path)
@@ -128,9 +131,10 @@ class CheckoutSources:
         if problem is not None:
             return f.failed(problem)
         encoded = self._facts.pop(path, None)
-        if encoded is None and path in self._pending:
-            encoded = self._pending.pop(path).result()
-            self._keep(digest, encoded)
+        if encoded is None and path in self._parsers:
+            encoded, lasting = self._parsers.result(path)
+            if lasting:
+                self._keep(digest, encoded)
         if encoded is None:
             encoded = self._store.load([digest]).get(digest)
             if encoded is not None:
@@ -140,7 +144,7 @@ class CheckoutSources:
         return f.decode_module(encoded)
 
     def prefetch(self, paths: Iterable[str]) -> None:
-        wanted = [p for p in dict.fromkeys(paths) if p not in self._facts and p not in self._pending]
+        wanted = [p for p in dict.fromkeys(paths) if p not in self._facts and p not in self._parsers]
         digests = {path: self.digest(path) for path in wanted}
         stored = self._store.load(digests.values())
         for path, digest in digests.items():
@@ -155,22 +159,15 @@ class CheckoutSources:
 
     def close(self) -> None:
         """Stop the parsers and write what they found."""
-        if self._pool is not None:
-            for path, future in self._pending.items():
-                if future.done() and not future.cancelled() and future.exception() is None:
-                    self._keep(self.digest(path), future.result())
-            self._pool.shutdown(wait=False, cancel_futures=True)
-            self._pool = None
+        for path, encoded in self._parsers.close().items():
+            self._keep(self.digest(path), encoded)
         self._flush()
 
     def _submit(self, path: str) -> None:
-        if self._pool is None:
-            context = multiprocessing.get_context("forkserver")
-            self._pool = ProcessPoolExecutor(self._jobs, mp_context=context)
         data = self._read(path)
         self.reading.parsed += 1
         self.reading.bytes_parsed += len(data)
-        self._pending[path] = self._pool.submit(_extract_encoded, data)
+        self._parsers.submit(path, data)
 
     def _parse_now(self, path: str, digest: str) -> bytes:
         data = self._read(path)
@@ -178,7 +175,7 @@ class CheckoutSources:
         self.reading.bytes_parsed += len(data)
         if self._on_parse is not None:
             self._on_parse(path)
-        encoded = _extract_encoded(data)
+        encoded = parse(data)
         self._keep(digest, encoded)
         return encoded
 
@@ -194,9 +191,12 @@ class CheckoutSources:
     def _read(self, path: str) -> bytes:
         full = self._base / path
         try:
-            size = full.stat().st_size
-            if size > LARGEST_FILE:
-                self._problems[path] = f"{size} bytes: larger than {LARGEST_FILE}, not parsed"
+            status = full.stat()
+            if not stat.S_ISREG(status.st_mode):
+                self._problems[path] = "cannot be read: no plain file"  # reading a pipe would wait for its writer
+                return b""
+            if status.st_size > LARGEST_FILE:
+                self._problems[path] = f"{status.st_size} bytes: larger than {LARGEST_FILE}, not parsed"
                 return b""
             return full.read_bytes()
         except OSError as error:
@@ -204,16 +204,13 @@ class CheckoutSources:
             return b""
 
 
-def _extract_encoded(data: bytes) -> bytes:
-    return f.encode_module(extract(data))
-
-
 def _walk(base: Path, folders: tuple[str, ...], excluded: frozenset[str]) -> Iterable[str]:
     seen: set[tuple[int, int]] = set()
     stack = [str(base / folder) for folder in folders]
+    links: list[str] = []  # last and in order, so that what lies in the checkout keeps its own name
     prefix = len(str(base)) + 1
-    while stack:
-        folder = stack.pop()
+    while stack or links:
+        folder = stack.pop() if stack else links.pop(links.index(min(links)))
         try:
             status = os.stat(folder)
             entries = list(os.scandir(folder))
@@ -229,7 +226,7 @@ def _walk(base: Path, folders: tuple[str, ...], excluded: frozenset[str]) -> Ite
                 continue
             try:
                 if entry.is_dir():
-                    stack.append(entry.path)
+                    (links if entry.is_symlink() else stack).append(entry.path)
                 elif entry.name.endswith(".py"):
                     yield name
             except OSError:

@@ -17,6 +17,9 @@ class Sources(Protocol):
     def text(self, path: str) -> bytes:
         """The bytes of one file; empty when it cannot be read (its facts then carry the reason)."""
 
+    def problem(self, path: str) -> str | None:
+        """Why a file cannot be read, None where it can."""
+
     def digest(self, path: str) -> str:
         """Hex digest of the file's bytes."""
 

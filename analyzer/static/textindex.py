@@ -24,11 +24,13 @@ class TextIndex:
         text = project.sources.text
         paths = [path for path in project.sources.paths() if path.startswith(folder)]
         self._texts = {path: text(path) for path in paths}
+        # Nobody can say what such a file holds: it is handed out, so that the map says that it was not read.
+        self._lost = [path for path, source in self._texts.items() if not source and project.sources.problem(path)]
         self._hinted = [path for path, source in self._texts.items() if any(hint in source for hint in _HINTS)]
 
     def first(self) -> list[str]:
         """Modules that may call a graph interface themselves."""
-        return self._hand_out([path for path in self._hinted if _TOKENS.search(self._texts[path])])
+        return self._hand_out(self._lost + [path for path in self._hinted if _TOKENS.search(self._texts[path])])
 
     def mentioning(self, names: Iterable[str]) -> list[str]:
         """Further modules that mention any of these identifiers."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -170,12 +171,15 @@ def test_files_that_cannot_be_read_are_records_not_errors(program: Program, chec
     (srt / "half.py").write_text("import torch\n\ndef f(:\n    graph = torch.cuda.CUDAGraph(\n")
     (srt / "latin.py").write_bytes(b"# caf\xe9\nimport torch\ngraph = torch.cuda.CUDAGraph()\n")
     (srt / "zeros.py").write_bytes(b"import torch\nx = torch.cuda.CUDAGraph()\0\n")
+    (srt / "deep.py").write_text("import torch\nx = " + "(" * 3000 + "torch.cuda.CUDAGraph()" + ")" * 3000)
+    os.mkfifo(srt / "pipe.py")
     (srt / "huge.py").write_bytes(b"x = 'CUDAGraph'\n" + b"# filler\n" * (6 << 20))
     (srt / "loop").symlink_to(srt)
     (srt / "gone.py").symlink_to(srt / "nowhere.py")
     outcome = program("preflight", "--checkout", str(checkout), "--jobs", "1", "--format", "json", "--", *COMMAND)
     found = made(outcome)
-    assert {name.rpartition("/")[2] for name in found.problems} >= {"half.py", "latin.py", "zeros.py"}
+    lost = {"half.py", "latin.py", "zeros.py", "deep.py", "pipe.py", "huge.py", "gone.py"}
+    assert {name.rpartition("/")[2] for name in found.problems} == lost
     assert all(found.problems.values())
     assert "target:decode" in {path.name for path in found.paths}
     assert any(gap.code == "SGG061" and "half.py" in gap.text for gap in found.gaps)

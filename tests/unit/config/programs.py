@@ -28,6 +28,9 @@ class Texts:
     def text(self, path: str) -> bytes:
         return self._files[path]
 
+    def problem(self, path: str) -> str | None:
+        return None
+
     def digest(self, path: str) -> str:
         return hashlib.sha256(self._files[path]).hexdigest()
 

@@ -58,6 +58,9 @@ class FolderSources:
     def text(self, path: str) -> bytes:
         return (self._root / path).read_bytes()
 
+    def problem(self, path: str) -> str | None:
+        return None
+
     def digest(self, path: str) -> str:
         return hashlib.sha256(self.text(path)).hexdigest()
 

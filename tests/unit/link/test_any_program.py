@@ -36,6 +36,9 @@ class Texts:
     def text(self, path: str) -> bytes:
         return self._files[path].encode()
 
+    def problem(self, path: str) -> str | None:
+        return None
+
     def digest(self, path: str) -> str:
         return path
 

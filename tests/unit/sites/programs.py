@@ -25,6 +25,9 @@ class MemorySources:
     def text(self, path: str) -> bytes:
         return self._files[path]
 
+    def problem(self, path: str) -> str | None:
+        return None
+
     def digest(self, path: str) -> str:
         return hashlib.sha256(self._files[path]).hexdigest()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
-from sgl_graph.analyzer.errors import OutputExists
+from sgl_graph.analyzer.errors import ConfigError, OutputExists
 
 
 @dataclass
@@ -47,14 +47,34 @@ def write_report(text: str, output: Path | None, *, force: bool = False) -> None
 
     Raises:
         OutputExists: The file exists and force is off.
+        ConfigError: The file cannot be written.
     """
     if output is None:
         report(text)
         return
+    check_output(output, force=force)
+    try:
+        output.write_text(text if text.endswith("\n") else text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"{output}: {error.strerror}") from error
+    note(f"wrote {output}")
+
+
+def check_output(output: Path | None, *, force: bool = False) -> None:
+    """Refuse a file that could not be written; a command calls it before it does any work.
+
+    Raises:
+        OutputExists: The file exists and force is off.
+        ConfigError: It is a folder, or its folder does not exist.
+    """
+    if output is None:
+        return
+    if output.is_dir():
+        raise ConfigError(f"{output} is a folder", hint="name a file")
     if output.exists() and not force:
         raise OutputExists(f"{output} exists", hint="name another file, or overwrite it with --force")
-    output.write_text(text if text.endswith("\n") else text + "\n", encoding="utf-8")
-    note(f"wrote {output}")
+    if not output.absolute().parent.is_dir():
+        raise ConfigError(f"{output}: there is no folder {output.parent}", hint="make it first, or name another file")
 
 
 def note(text: str) -> None:

@@ -56,6 +56,8 @@ def diff(
     from sgl_graph.cli.preflight import read_map
     from sgl_graph.runtime.mapping import MapOptions, default_jobs, make_map
 
+    console.check_output(output, force=force)
+
     def load(path: Path) -> PathMap:
         if not path.is_dir():
             return read_map(path)

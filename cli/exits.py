@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator
@@ -11,6 +12,11 @@ from pathlib import Path
 
 from sgl_graph.analyzer.errors import SglGraphError
 from sgl_graph.cli import console
+
+#: No room, no permission, no handles: whatever was being done, the machine did not let it.
+_HOST_REFUSES = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.EIO}
+)
 
 
 class ExitCode(IntEnum):
@@ -45,13 +51,22 @@ def guarded(call: Callable[[], object]) -> int:
     except BrokenPipeError:
         # The reader of the report went away: nothing failed, and code 1 would claim a finding.
         return int(ExitCode.DONE)
+    except OSError as error:
+        if error.errno not in _HOST_REFUSES:
+            return _bug(error)
+        console.error(f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror))
+        return int(ExitCode.HOST)
     except Exception as error:  # noqa: BLE001 - the outermost net: anything else would be a traceback and code 1
-        console.error(
-            f"this is a bug in sgl-graph: {type(error).__name__}: {error}",
-            hint=f"the traceback is in {_crash_report()}",
-        )
-        return int(ExitCode.BUG)
+        return _bug(error)
     return int(ExitCode.DONE)
+
+
+def _bug(error: Exception) -> int:
+    console.error(
+        f"this is a bug in sgl-graph: {type(error).__name__}: {error}",
+        hint=f"the traceback is in {_crash_report()}",
+    )
+    return int(ExitCode.BUG)
 
 
 def _code_of(stop: SystemExit) -> int:

@@ -31,11 +31,10 @@ def export(
 ) -> None:
     """Check the request and write."""
     console.configure(quiet=quiet, verbose=verbose)
-    from sgl_graph.analyzer.errors import ConfigError, OutputExists
+    from sgl_graph.analyzer.errors import ConfigError
     from sgl_graph.runtime.exporting import export as write
 
-    if output.exists() and not force:
-        raise OutputExists(f"{output} exists", hint="name another file, or overwrite it with --force")
+    console.check_output(output, force=force)
     try:
         done = write(archive, output, include_outputs=include_outputs)
     except OSError as error:

@@ -83,7 +83,7 @@ def preflight(
     from sgl_graph.runtime.mapping import MapOptions, default_jobs, make_map
 
     for path in (output, graph):
-        _refuse(path, force=force)
+        console.check_output(path, force=force)
     before = read_map(baseline) if baseline is not None else None
     options = MapOptions(
         command=parse(command),
@@ -150,14 +150,6 @@ def read_map(path: Path) -> PathMap:
             f"{path}: not a path map of schema {SCHEMA}: {where}: {first['msg']}",
             hint="make one with sgl-graph preflight --format json -o FILE",
         ) from error
-
-
-def _refuse(path: Path | None, *, force: bool) -> None:
-    """An output that exists is refused before any work is done."""
-    from sgl_graph.analyzer.errors import OutputExists
-
-    if path is not None and path.exists() and not force:
-        raise OutputExists(f"{path} exists", hint="name another file, or overwrite it with --force")
 
 
 def _finish(made: PathMap, before: PathMap | None, *, strict: bool) -> ExitCode:

@@ -59,14 +59,14 @@ def reconcile(
         str | None, typer.Option("--fail-on", help="Verdicts that fail, as FAIL,INCOMPLETE or coverage=INCONCLUSIVE.")
     ] = None,
     jobs: Annotated[
-        int | None, typer.Option("--jobs", help="Processes for several archives; all cores by default.")
+        int | None, typer.Option("--jobs", min=1, help="Processes for several archives; all cores by default.")
     ] = None,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No summary.")] = False,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="More on stderr.")] = False,
 ) -> None:
     """Check the request, read, print."""
     console.configure(quiet=quiet, verbose=verbose)
-    from sgl_graph.analyzer.errors import ConfigError, OutputExists
+    from sgl_graph.analyzer.errors import ConfigError
     from sgl_graph.runtime.inspection import find_archives
 
     gate = _gate(fail_on)
@@ -76,8 +76,7 @@ def reconcile(
         raise ConfigError("--in-place and --work belong to --recompute")
     if in_place and work:
         raise ConfigError("--in-place and --work exclude each other")
-    if output is not None and output.exists() and not force:
-        raise OutputExists(f"{output} exists", hint="name another file, or overwrite it with --force")
+    console.check_output(output, force=force)
     _check_digest(expect_digest)
     found = find_archives(archives)
     if len(found) > 1 and (expect_digest or work):

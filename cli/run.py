@@ -36,7 +36,12 @@ _HELP = """Launch a serving command eager, ordinary and instrumented, and judge 
 The plan is written before the first launch; nothing outside it is launched or sent."""
 
 
+#: Options that mean something for any program; the others are about servers and requests.
+_FOR_PROGRAMS = frozenset({"command", "out", "program", "env", "poison", "format_", "quiet", "verbose"})
+
+
 def run(
+    context: typer.Context,
     command: Annotated[
         list[str], typer.Argument(help="After --: the serving command, or with --program any Python program.")
     ],
@@ -53,7 +58,7 @@ def run(
     ] = None,
     traffic: Annotated[Path | None, typer.Option("--traffic", help="JSON list of traffic records.")] = None,
     budget: Annotated[
-        int | None, typer.Option("--budget", help="Most requests of one launch, retries included.")
+        int | None, typer.Option("--budget", min=1, help="Most requests of one launch, retries included.")
     ] = None,
     numerical: Annotated[
         str, typer.Option("--numerical", help="token-ids, bitwise, or logprobs:ATOL,RTOL.")
@@ -79,9 +84,11 @@ def run(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan; write and launch nothing.")] = False,
     program: Annotated[bool, typer.Option("--program", help="Run any Python program; lifetime only.")] = False,
     start_timeout: Annotated[
-        float, typer.Option("--start-timeout", help="Seconds until a server must be healthy.")
+        float, typer.Option("--start-timeout", min=0.1, help="Seconds until a server must be healthy.")
     ] = 900.0,
-    request_timeout: Annotated[float, typer.Option("--request-timeout", help="Seconds for one request set.")] = 300.0,
+    request_timeout: Annotated[
+        float, typer.Option("--request-timeout", min=0.1, help="Seconds for one request set.")
+    ] = 300.0,
     format_: Annotated[Format, typer.Option("--format", help="Report on stdout.")] = Format.TABLE,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="More progress.")] = False,
@@ -92,6 +99,7 @@ def run(
     from sgl_graph.runtime.options import RunOptions, parse_tolerance
 
     if program:
+        _refuse_serving_options(context)
         raise typer.Exit(int(_program(command, out, parse_assignments(env or ()), poison=poison, format_=format_)))
     options = RunOptions(
         out=out,
@@ -115,6 +123,18 @@ def run(
         request_timeout=request_timeout,
     )
     raise typer.Exit(int(_serve(options, dry_run=dry_run, format_=format_)))
+
+
+def _refuse_serving_options(context: typer.Context) -> None:
+    """An option that a program's run would not heed is refused: `--dry-run` must never start anything."""
+    from sgl_graph.analyzer.errors import ConfigError
+
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if parameter.name not in _FOR_PROGRAMS and source is not None and source.name == "COMMANDLINE":
+            raise ConfigError(
+                f"{parameter.opts[0]} is for serving commands", hint="leave it out, or leave out --program"
+            )
 
 
 def exit_code(ledger: Ledger) -> ExitCode:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pydantic import ValidationError
-from sgl_graph.analyzer.errors import ArchiveCorrupt, ArchiveMissing, OutputExists, SchemaUnknown
+from sgl_graph.analyzer.errors import ArchiveCorrupt, ArchiveMissing, ConfigError, OutputExists, SchemaUnknown
 from sgl_graph.analyzer.reconcile.drift import drift
 from sgl_graph.analyzer.reconcile.ledger import assemble
 from sgl_graph.analyzer.reconcile.mapview import MapView
@@ -34,6 +34,10 @@ def find_archives(places: list[Path]) -> list[Path]:
     """
     found: list[Path] = []
     for place in places:
+        if place.is_file():
+            raise ArchiveMissing(
+                f"{place}: a file, and an archive is a folder", hint="name its folder; unzip an export first"
+            )
         if not place.is_dir():
             raise ArchiveMissing(f"{place}: no such folder")
         below = [place] if (place / PLAN).is_file() else sorted(_plans_below(place))
@@ -173,6 +177,10 @@ def _copy(root: Path, work: Path | None) -> Path:
     where = work or _beside(root)
     if where.exists() and any(where.iterdir()):
         raise OutputExists(f"{where} exists", hint="--work takes a fresh folder")
+    try:
+        where.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"{where}: {error.strerror}", hint="name another folder with --work") from error
     shutil.copytree(root, where, symlinks=True, dirs_exist_ok=True)
     return where
 

@@ -87,6 +87,17 @@ def test_what_ends_a_command_is_no_finding_under_the_framework_either(error: Bas
         assert guarded(app) == code
 
 
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES, errno.EROFS, errno.EMFILE])
+def test_what_the_host_refuses_is_the_hosts(number: int, capsys: pytest.CaptureFixture[str]) -> None:
+    assert raising(OSError(number, "refused", "/some/file")) == 4
+    assert capsys.readouterr().err == "error: /some/file: refused\n"
+
+
+def test_a_file_that_is_missing_unasked_is_a_bug(capsys: pytest.CaptureFixture[str]) -> None:
+    assert raising(FileNotFoundError(errno.ENOENT, "missing", "/some/file")) == 70
+    Path(capsys.readouterr().err.partition("the traceback is in ")[2].strip()).unlink()
+
+
 def test_a_finding_stays_one() -> None:
     app = typer.Typer()
 
@@ -141,6 +152,23 @@ def test_no_command_and_an_unknown_command() -> None:
         (("reconcile", "{tmp}", "--in-place"), 2, "--recompute"),
         (("export", "{tmp}/nothing", "-o", "{tmp}/export.zip"), 5, "{tmp}/nothing"),
         (("diff", "{tmp}/a.json", "{tmp}/b.json"), 2, "{tmp}/a.json"),
+        (
+            ("preflight", "-o", "{tmp}/none/map.json", "--checkout", "{tmp}", *SERVING),
+            2,
+            "there is no folder {tmp}/none",
+        ),
+        (("preflight", "--graph", "{tmp}", "--checkout", "{tmp}", *SERVING), 2, "{tmp} is a folder"),
+        (("diff", "-o", "{tmp}", "--force", "a.json", "b.json"), 2, "{tmp} is a folder"),
+        (("reconcile", "-o", "{tmp}/none/x", "{tmp}"), 2, "there is no folder {tmp}/none"),
+        (("reconcile", "-o", "{tmp}", "--force", "{tmp}"), 2, "{tmp} is a folder"),
+        (("reconcile", "--jobs", "0", "{tmp}"), 2, "--jobs"),
+        (("reconcile", __file__), 5, "a file, and an archive is a folder"),
+        (("export", "{tmp}", "-o", "{tmp}", "--force"), 2, "{tmp} is a folder"),
+        (("run", "--out", "{tmp}/x", "--program", "--dry-run", "--", "python", "-c", "1"), 2, "--dry-run"),
+        (("run", "--out", "{tmp}/x", "--program", "--traffic", "t", "--", "python", "-c", "1"), 2, "--traffic"),
+        (("run", "--out", "{tmp}/x", "--start-timeout", "-1", *SERVING), 2, "--start-timeout"),
+        (("run", "--out", "{tmp}/x", "--request-timeout", "0", *SERVING), 2, "--request-timeout"),
+        (("run", "--out", "{tmp}/x", "--budget", "0", *SERVING), 2, "--budget"),
         (("explain", "SGG999999"), 2, "SGG999999"),
         (("doctor", "--python", "{tmp}/no-python"), 4, ""),
     ],

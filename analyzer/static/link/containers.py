@@ -26,7 +26,7 @@ from sgl_graph.analyzer.static.link.values import (
     Unknown,
     Value,
     Values,
-    depends_of,
+    resting_on,
 )
 from sgl_graph.analyzer.static.link.world import key_of
 from sgl_graph.analyzer.static.linked import Known
@@ -290,7 +290,7 @@ class Containers:
             return frozenset((TRUE,))
         if results == {False}:
             return frozenset((FALSE,))
-        depends = depends_of(left) + depends_of(right)
+        depends = resting_on(left, right)
         if depends:
             return frozenset((Unknown.of(depends),))
         return BOTH if None not in results else ANYTHING

@@ -28,6 +28,7 @@ from sgl_graph.analyzer.static.link.values import (
     Value,
     Values,
     depends_of,
+    resting_on,
 )
 from sgl_graph.analyzer.static.linked import Truth
 
@@ -104,7 +105,7 @@ def fold_binary(op: str, left: Values, right: Values) -> Values:
     if not left or not right:
         return NOTHING
     function = _BINARY.get(op)
-    depends = depends_of(left) + depends_of(right)
+    depends = resting_on(left, right)
     unknown: Values = frozenset((Unknown.of(depends),)) if depends else ANYTHING
     if function is None or len(left) * len(right) > _MOST_PAIRS:
         return unknown
@@ -143,7 +144,7 @@ def compare(op: str, left: Values, right: Values) -> Values:
     """A comparison other than membership."""
     if not left or not right:
         return NOTHING
-    depends = depends_of(left) + depends_of(right)
+    depends = resting_on(left, right)
     unknown: Values = frozenset((Unknown.of(depends),)) if depends else ANYTHING
     if len(left) * len(right) > _MOST_PAIRS:
         return unknown

@@ -389,6 +389,13 @@ def depends_of(values: Iterable[Value]) -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
+def resting_on(left: Values, right: Values) -> tuple[str, ...]:
+    """Configuration that an operation on two sides rests on; none where one side is only known while serving."""
+    if any(isinstance(value, Unknown) and not value.depends for value in (*left, *right)):
+        return ()
+    return depends_of((*left, *right))
+
+
 def reset() -> None:
     """Forget interned values that hold on to a project; called before each link so that runs do not share state."""
     for kind in (

@@ -388,3 +388,30 @@ def test_the_first_row_of_a_table_that_passes_is_the_answer(tmp_path: Path) -> N
 def test_rows_that_may_pass_leave_the_default_open(tmp_path: Path) -> None:
     p = program(tmp_path, WORKERS + TABLE.format(allowed=True))
     assert p.reached("work:yes") != "no" and p.reached("work:no") != "no"
+
+
+def test_a_comparison_with_what_only_serving_tells_rests_on_no_configuration(tmp_path: Path) -> None:
+    p = program(
+        tmp_path,
+        WORKERS
+        + """
+        # file: settings.py
+        class Settings:
+            pass
+
+        # file: main.py
+        from settings import Settings
+        from work import no, yes
+
+        def run(request):
+            limit = Settings().automatic
+            if request.size <= limit:
+                yes()
+            if request.name in (limit, "all"):
+                yes()
+            if limit > 4:
+                no()
+        """,
+        oracle=_Answers(),
+    )
+    assert p.reached("work:yes") == "true" and p.reached("work:no") == "unknown"

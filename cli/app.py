@@ -8,6 +8,7 @@ import sys
 from typing import Annotated
 
 import typer
+from sgl_graph.cli import console
 from sgl_graph.cli.exits import guarded
 
 # The order of `--help`. A module exposes `register(app)`, stays light at import and
@@ -42,6 +43,7 @@ def build() -> typer.Typer:
 
 def main() -> None:
     """Entry point of the console script."""
+    console.prepare_streams()
     sys.exit(guarded(build()))
 
 

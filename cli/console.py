@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +26,16 @@ def configure(*, quiet: bool = False, verbose: bool = False) -> None:
     """Set how much is said on stderr; a command calls it first with its -q and -v."""
     _settings.quiet = quiet
     _settings.verbose = verbose
+
+
+def prepare_streams() -> None:
+    """Make both streams take any report: closed ones swallow it, poor encodings show escapes."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - lives as long as the process
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def stdout() -> Console:

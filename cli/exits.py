@@ -72,10 +72,11 @@ def _bug(error: Exception) -> int:
 def _code_of(stop: SystemExit) -> int:
     if stop.code is None:
         return int(ExitCode.DONE)
-    if stop.code == ExitCode.FINDING:
-        # The framework answers a closed pipe, and in some versions an interruption, with 1; here that is a finding.
+    if stop.code in (ExitCode.FINDING, ExitCode.INTERRUPTED):
+        # The framework answers both silently, a closed pipe and in some versions an interruption with 1: a finding here.
         behind = set(map(type, _behind(stop)))
         if KeyboardInterrupt in behind:
+            console.error("interrupted")
             return int(ExitCode.INTERRUPTED)
         if BrokenPipeError in behind:
             return int(ExitCode.DONE)

@@ -42,12 +42,14 @@ class FactStore:
             return
         with contextlib.suppress(OSError, sqlite3.Error):
             folder.mkdir(parents=True, exist_ok=True)
-            connection = sqlite3.connect(folder / f"facts-{extractor_digest()}.sqlite", timeout=10)
-            connection.execute("PRAGMA journal_mode=WAL")
-            connection.execute("PRAGMA synchronous=NORMAL")
-            connection.execute("CREATE TABLE IF NOT EXISTS facts (digest TEXT PRIMARY KEY, data BLOB) WITHOUT ROWID")
-            connection.execute("CREATE TABLE IF NOT EXISTS maps (digest TEXT PRIMARY KEY, used INTEGER, data BLOB)")
-            self._connection = connection
+            path = folder / f"facts-{extractor_digest()}.sqlite"
+            try:
+                self._connection = _opened(path)
+            except sqlite3.DatabaseError as error:
+                if type(error) is not sqlite3.DatabaseError:  # locked, read-only: the file itself may be whole
+                    raise
+                path.unlink()
+                self._connection = _opened(path)
 
     def load(self, digests: Iterable[str]) -> dict[str, bytes]:
         """Encoded facts of those digests that are stored."""
@@ -91,6 +93,19 @@ class FactStore:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=10)
+    try:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=NORMAL")
+        connection.execute("CREATE TABLE IF NOT EXISTS facts (digest TEXT PRIMARY KEY, data BLOB) WITHOUT ROWID")
+        connection.execute("CREATE TABLE IF NOT EXISTS maps (digest TEXT PRIMARY KEY, used INTEGER, data BLOB)")
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
 
 
 def _chunks(items: list[str], size: int) -> Iterator[list[str]]:

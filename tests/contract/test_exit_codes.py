@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -75,7 +77,9 @@ def test_an_interruption() -> None:
 
 
 @pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt(), 130), (BrokenPipeError(errno.EPIPE, "closed"), 0)])
-def test_what_ends_a_command_is_no_finding_under_the_framework_either(error: BaseException, code: int) -> None:
+def test_what_ends_a_command_is_no_finding_under_the_framework_either(
+    error: BaseException, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The framework has exit codes of its own for both, and 1 among them."""
     app = typer.Typer()
 
@@ -85,6 +89,7 @@ def test_what_ends_a_command_is_no_finding_under_the_framework_either(error: Bas
 
     with patched_arguments():
         assert guarded(app) == code
+    assert capsys.readouterr().err.strip() == ("error: interrupted" if code == 130 else "")
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES, errno.EROFS, errno.EMFILE])
@@ -124,6 +129,29 @@ def test_a_reader_that_goes_away_is_no_finding() -> None:
     said = process.stderr.read()
     process.stderr.close()
     assert (process.wait(60), said) == (0, "")
+
+
+def explained(redirection: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+    line = f"exec {shlex.quote(sys.executable)} -m sgl_graph.cli explain SGG004 {redirection}"
+    env = {**os.environ, **environment}
+    return subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=60, env=env, check=False)
+
+
+def test_a_closed_stdout_swallows_the_report() -> None:
+    done = explained(">&-")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_full_disk_under_the_report_is_the_hosts() -> None:
+    done = explained(">/dev/full")
+    assert (done.returncode, done.stderr) == (4, "error: No space left on device\n")
+
+
+def test_a_poor_encoding_gets_escapes() -> None:
+    program = "from sgl_graph.cli import console; console.prepare_streams(); console.report('a \u2014 b')"
+    env = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, env=env, check=False)
+    assert (done.returncode, done.stdout) == (0, b"a \\u2014 b\n")
 
 
 @pytest.mark.parametrize("command", COMMANDS)

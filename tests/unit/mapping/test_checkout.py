@@ -11,7 +11,7 @@ from sgl_graph.analyzer.static import facts as f
 from sgl_graph.analyzer.static.nesting import too_deep
 from sgl_graph.runtime import parsers
 from sgl_graph.runtime.checkout import CheckoutSources, locate
-from sgl_graph.runtime.fact_store import FactStore
+from sgl_graph.runtime.fact_store import FactStore, extractor_digest
 
 
 @pytest.fixture
@@ -95,3 +95,13 @@ def test_a_file_that_ends_its_parser_is_a_record_and_the_others_are_read(pool: p
     assert [name for name, (_, lasting) in found.items() if not lasting] == ["fatal"]
     pool.submit("later", b"later")
     assert f.decode_module(pool.result("later")[0]).error == "later"
+
+
+def test_a_cache_file_that_is_no_database_is_made_anew(tmp_path: Path) -> None:
+    path = tmp_path / f"facts-{extractor_digest()}.sqlite"
+    path.write_bytes(b"no database " * 1000)
+    for _ in range(2):
+        store = FactStore(tmp_path)
+        store.save([("digest", b"facts")])
+        assert store.load(["digest"]) == {"digest": b"facts"}
+        store.close()

@@ -127,7 +127,7 @@ COMPONENT_FIELDS: dict[str, tuple[str, ...]] = {
 #: Packages whose classes hold the memory of collectives.
 COMMUNICATION_PACKAGES = ("sglang.srt.distributed.device_communicators",)
 #: Methods that make a class of these packages a communicator, whose buffers captured kernels may use.
-COLLECTIVE_METHODS = r"^(all_?reduce|all_?gather|reduce_?scatter|broadcast|send|recv|dispatch|combine)\w*$"
+COLLECTIVE_METHODS = r"^(\w+_)?(all_?reduce|all_?gather|reduce_?scatter)|^(broadcast|send|recv|dispatch|combine)"
 
 # -- topology --------------------------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sgl_graph.analyzer.static.facts import Expression, Statement
 from sgl_graph.analyzer.static.link.frame import Environment, Frame, GuardLink, merge
 from sgl_graph.analyzer.static.link.heap import Cell
+from sgl_graph.analyzer.static.link.raising import cannot_raise
 from sgl_graph.analyzer.static.link.truth import compare, fold_binary, truth_of
 from sgl_graph.analyzer.static.link.values import (
     ANYTHING,
@@ -451,7 +452,7 @@ class Statements:
             passes = self.block(frame, s[4])
             after = frame.environment
         result: Environment | None = after if passes else None
-        for kind, name, body, _line in s[3]:
+        for kind, name, body, _line in () if cannot_raise(self._in, frame, s[2]) else s[3]:
             frame.environment = merge(before, after)
             if kind is not None:
                 self._in.expressions.eval(frame, kind)

@@ -415,3 +415,33 @@ def test_a_comparison_with_what_only_serving_tells_rests_on_no_configuration(tmp
         oracle=_Answers(),
     )
     assert p.reached("work:yes") == "true" and p.reached("work:no") == "unknown"
+
+
+LOOKUP = """
+        # file: main.py
+        from enum import Enum, auto
+        from work import no, yes
+
+        class Kind(Enum):
+            FIRST = auto()
+            SECOND = auto()
+
+        def named(name):
+            try:
+                return Kind[name]
+            except KeyError:
+                pass
+            return Kind.SECOND
+
+        def run():
+            if named({name!r}) == Kind.FIRST:
+                yes()
+            else:
+                no()
+"""
+
+
+@pytest.mark.parametrize(("name", "other"), [("FIRST", "no"), ("THIRD", "true")])
+def test_a_handler_runs_only_where_its_body_may_raise(tmp_path: Path, name: str, other: str) -> None:
+    p = program(tmp_path, WORKERS + LOOKUP.format(name=name))
+    assert p.reached("work:no") == other

@@ -14,7 +14,10 @@ ALLOWED = re.compile(
     r"|HF_DATASETS_OFFLINE$|PYTHONUNBUFFERED$|PYTHONHASHSEED$|MINISERVE_|OMP_NUM_THREADS$)"
 )
 SECRET = re.compile(r"(KEY|TOKEN|SECRET|PASSW|CREDENTIAL|COOKIE)", re.IGNORECASE)
-_SECRET_FLAG = re.compile(r"^--[a-z-]*(key|token|secret|password)[a-z-]*$")
+#: Flags named after what they hold: `--api-key`, never `--max-total-tokens` or `--skip-tokenizer-init`.
+_SECRET_FLAG = re.compile(
+    r"^--(?:[\w-]*[-_])?(?:key|token|secret|passw\w*|passphrase|credentials?|cookie)$", re.IGNORECASE
+)
 #: An absolute path of at least two parts; URLs and JSON pointers do not start after one of these.
 _PATH = re.compile(
     r"(?<![\w.:/<>@])/(?:[\w.@+~-]+/)+[\w.@+~-]*|(?<![\w.:/<>@])/(?:home|root|tmp|work|mnt|data)\b/?[\w.@+~-]*"
@@ -74,7 +77,7 @@ class Masker:
             isinstance(key, str)
             and isinstance(item, str)
             and item
-            and re.search(r"(api_key|_token|secret|password)$", key)
+            and re.fullmatch(r"[\w-]*(api_key|_token|secret|password)", key)
         ):
             self.counts["secrets"] += 1
             return MASK
@@ -87,12 +90,15 @@ class Masker:
             if not isinstance(item, str):
                 continue
             name, equals, _ = item.partition("=")
-            if _SECRET_FLAG.match(name) and (equals or at + 1 < len(found)):
-                self.counts["secrets"] += 1
-                if equals:
-                    found[at] = f"{name}={MASK}"
-                else:
-                    found[at + 1] = MASK
+            if not _SECRET_FLAG.match(name):
+                continue
+            if equals:
+                found[at] = f"{name}={MASK}"
+            elif at + 1 < len(found) and not str(found[at + 1]).startswith("--"):
+                found[at + 1] = MASK
+            else:
+                continue
+            self.counts["secrets"] += 1
         return found
 
 

@@ -84,7 +84,20 @@ def _same(predicted: Any, observed: Any) -> bool:
     if predicted == observed:
         return True
     if isinstance(predicted, list | tuple) and isinstance(observed, list | tuple):
-        return list(predicted) == list(observed)
+        return len(predicted) == len(observed) and all(map(_fits, predicted, observed))
+    if isinstance(predicted, Mapping) and isinstance(observed, Mapping):
+        return predicted.keys() == observed.keys() and all(
+            _fits(item, observed[key]) for key, item in predicted.items()
+        )
     if isinstance(predicted, bool) or isinstance(observed, bool) or predicted is None or observed is None:
         return False
     return str(predicted) == str(observed)
+
+
+def _fits(predicted: Any, observed: Any) -> bool:
+    """As `_same`, inside a container: a member that no source tells, such as a random identity, is null in a map."""
+    return (
+        predicted is None
+        or predicted == observed
+        or (isinstance(predicted, list | tuple | Mapping) and _same(predicted, observed))
+    )

@@ -72,6 +72,24 @@ def test_dispatch(item: dict[str, Any], info: dict[str, Any], status: str, drift
     assert kinds(made, [], info) == drifts
 
 
+@pytest.mark.parametrize(
+    ("predicted", "reported", "drifts"),
+    [
+        ([{"id": None, "name": "a"}], [{"id": "5f0c", "name": "a"}], []),
+        ([{"id": None, "name": "a"}], [{"id": "5f0c", "name": "b"}], ["setting"]),
+        ([{"id": None}], [{"id": "5f0c"}, {"id": "77aa"}], ["setting"]),
+        ({"a": None}, {"b": 1}, ["setting"]),
+        ([1, 2], [1, 2], []),
+        ([1, 2], [2, 1], ["setting"]),
+        ([[1], {"x": [None, 2]}], [[1], {"x": [9, 2]}], []),
+    ],
+)
+def test_members_that_no_source_tells_differ_from_nothing(predicted: Any, reported: Any, drifts: list[str]) -> None:
+    """A random identity inside a setting is null in the map."""
+    made = view(config=[{"name": "x", "value": predicted, "source": "flag", "automatic": False, "predicted": None}])
+    assert kinds(made, [worker(captured=BOTH, replayed=[0, 1])], {"x": reported}) == drifts
+
+
 def test_nested_settings_are_looked_up_by_their_dotted_name() -> None:
     config = [{"name": "g.decode.backend", "value": "full", "source": "default"}]
     found = drift(view(config=config, paths=[]), [], {"g": {"decode": {"backend": "disabled"}}})

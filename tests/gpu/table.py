@@ -84,6 +84,8 @@ def judge(path: Path, keep: Path) -> Row:
     wanted = [line for line in plain.stdout.splitlines() if "CUDA-error" not in line and "Warning" not in line]
     if [line for line in wanted if line not in lines] or plain.returncode != done.returncode:
         notes.append(f"the output differs: without the probe {wanted} ({plain.returncode}), with it {lines[-6:]}")
+    if not agreed and plain.returncode:
+        notes.append(f"the program ends with {plain.returncode} without the probe: {plain.stderr.strip()[-400:]}")
     return Row(path.stem, want, got, agreed and not notes, notes, text, seconds)
 
 

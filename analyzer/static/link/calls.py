@@ -202,7 +202,11 @@ class Calls:
     def _function(
         self, function: FunctionValue, receiver: Value | None, arguments: Arguments, record: CallRecord, site: Hashable
     ) -> Values:
-        if (receiver is None or isinstance(receiver, Configured)) and not arguments.keywords:
+        if not arguments.keywords and (
+            receiver is None
+            or isinstance(receiver, Configured)
+            or (isinstance(receiver, Instance) and self._world.oracle.configures(receiver.cls.qualname))
+        ):
             given = arguments.positional
             if receiver is not None:
                 given = [frozenset((receiver,)), *given]

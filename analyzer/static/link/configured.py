@@ -71,6 +71,9 @@ class ConfigurationOracle:
         self._reads = reads
         self._known: dict[Hashable, Values | None] = {}
 
+    def configures(self, owner: str) -> bool:
+        return owner in self._classes
+
     def field(self, interpreter: Interpreter, owner: str, name: str) -> Values | None:
         owner = self._views.get(owner, owner)
         if owner not in self._classes or name in self._apart:

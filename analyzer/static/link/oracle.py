@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 class Oracle(Protocol):
     """Answers in abstract values; None means "not mine: work it out from the source"."""
 
+    def configures(self, owner: str) -> bool:
+        """Whether every object of a class is configuration, wherever it comes from."""
+        ...
+
     def field(self, interpreter: Interpreter, owner: str, name: str) -> Values | None:
         """Attribute `name` of the configuration objects of class `owner` (qualified name)."""
 
@@ -39,6 +43,9 @@ class Oracle(Protocol):
 
 class NoOracle:
     """Knows nothing: every configuration value is worked out from the source or unknown."""
+
+    def configures(self, owner: str) -> bool:
+        return False
 
     def field(self, interpreter: Interpreter, owner: str, name: str) -> Values | None:
         return None

@@ -172,3 +172,34 @@ def test_what_the_machine_answers_anew_each_time_is_no_configuration(tmp_path: P
     )
     (call,) = [c for c in program(tmp_path, text, oracle=oracle).linked.calls["main:run"] if c.text == "late"]
     assert [(guard.value, guard.depends) for guard in call.guards] == [(Truth.UNKNOWN, ())]
+
+
+def test_methods_of_the_only_configuration_object_are_answered_wherever_it_was_made(tmp_path: Path) -> None:
+    text = """
+        # file: settings.py
+        class Settings:
+            def is_plain(self):
+                return self.read_from_somewhere() == "plain"
+
+        # file: main.py
+        from settings import Settings
+
+        def hybrid():
+            pass
+
+        def run(settings: Settings):
+            if not settings.is_plain():
+                hybrid()
+    """
+
+    class _Plain(_Resolved):
+        def call(self, qualname: str, arguments: Sequence[p.Constant] = ()) -> p.Values | None:
+            assert arguments == [p.InstanceOf("settings:Settings", "1")]
+            return p.Values((True,), complete=True)
+
+    oracle = ConfigurationOracle(
+        cast("p.Configuration", _Plain()),
+        asks=lambda name: name == "settings:Settings.is_plain",
+        classes=frozenset({"settings:Settings"}),
+    )
+    assert program(tmp_path, text, oracle=oracle).reached("main:hybrid") == "no"

@@ -141,6 +141,7 @@ class CheckoutSources:
                 self.reading.cached += 1
         if encoded is None:
             encoded = self._parse_now(path, digest)
+        self._parsers.rest()
         return f.decode_module(encoded)
 
     def prefetch(self, paths: Iterable[str]) -> None:

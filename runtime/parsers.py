@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import time
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 
@@ -11,6 +12,8 @@ from sgl_graph.analyzer.static.lower import extract
 from sgl_graph.analyzer.static.nesting import too_deep
 
 _DIED = "the parser's process died on it"
+#: Idle parsers go after this: they hold a hundred megabytes each, and the analysis needs its memory towards the end.
+_IDLE_SECONDS = 2.0
 
 
 def parse(data: bytes) -> bytes:
@@ -25,6 +28,7 @@ class Parsers:
         self._jobs = jobs
         self._pool: ProcessPoolExecutor | None = None
         self._pending: dict[str, tuple[Future[bytes], bytes]] = {}
+        self._submitted = 0.0
 
     def __contains__(self, path: str) -> bool:
         return path in self._pending
@@ -33,6 +37,7 @@ class Parsers:
         """Have a file parsed."""
         if self._pool is None:
             self._pool = _pool(self._jobs)
+        self._submitted = time.monotonic()
         try:
             self._pending[path] = self._pool.submit(parse, data), data
         except BrokenProcessPool:
@@ -52,6 +57,13 @@ class Parsers:
                 return alone.submit(parse, data).result(), True
             except BrokenProcessPool:
                 return f.encode_module(f.failed(_DIED)), False
+
+    def rest(self) -> None:
+        """Let the processes go when nothing was asked of them for a while; they come back when something is."""
+        idle = all(future.done() for future, _ in self._pending.values())
+        if self._pool is not None and idle and time.monotonic() - self._submitted > _IDLE_SECONDS:
+            self._pool.shutdown(wait=False)
+            self._pool = None
 
     def close(self) -> dict[str, bytes]:
         """Stop; what was parsed and not yet asked for."""

@@ -225,7 +225,7 @@ class Attributes:
     def _configured(self, value: Configured, name: str) -> Values:
         world = self._world
         settled = world.oracle.attribute(self._in, value, name)
-        if settled is None or any(isinstance(v, FunctionValue) and v.owner is not None for v in settled):
+        if settled is None or any(map(_is_method, settled)):
             # A method is bound to the object that it was found on.
             return self.of_instance(Instance.of(value.cls), name, receiver=value)
         # Configuration that code changes while it serves may hold either.
@@ -280,7 +280,7 @@ class Attributes:
         if name == "__dict__":
             return ANYTHING
         settled = world.oracle.field(self._in, cls.qualname, name)
-        if settled is not None:
+        if settled is not None and not any(map(_is_method, settled)):
             return settled | heap.read(heap.cell(("attribute", instance.key, name)))
         found: Values = heap.read(heap.cell(("attribute", instance.key, name)))
         bound = self._bind(cls, own, name)
@@ -479,3 +479,8 @@ _METHODS = frozenset(
     for kind in (list, tuple, dict, set, frozenset, str, bytes, int, float, collections.deque, type(iter(())))
     for name in dir(kind)
 ) | {"send", "throw", "close", "gi_frame", "put", "put_nowait", "get_nowait", "set", "reset"}
+
+
+def _is_method(value: Value) -> bool:
+    """A function that a class holds: it is bound to the object that it is found on."""
+    return isinstance(value, FunctionValue) and value.owner is not None

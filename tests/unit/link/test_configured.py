@@ -193,6 +193,11 @@ def test_methods_of_the_only_configuration_object_are_answered_wherever_it_was_m
     """
 
     class _Plain(_Resolved):
+        def field(self, owner: str, name: str) -> p.Values | None:
+            return (
+                p.Values((p.FunctionOf("settings:Settings.is_plain"),), complete=True) if name == "is_plain" else None
+            )
+
         def call(self, qualname: str, arguments: Sequence[p.Constant] = ()) -> p.Values | None:
             assert arguments == [p.InstanceOf("settings:Settings", "1")]
             return p.Values((True,), complete=True)

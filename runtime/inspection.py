@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
 from pydantic import ValidationError
-from sgl_graph.analyzer.errors import ArchiveCorrupt, ArchiveMissing, ConfigError, OutputExists, SchemaUnknown
+from sgl_graph.analyzer.errors import (
+    ArchiveCorrupt,
+    ArchiveMissing,
+    ConfigError,
+    HostError,
+    OutputExists,
+    SchemaUnknown,
+)
 from sgl_graph.analyzer.reconcile.drift import drift
 from sgl_graph.analyzer.reconcile.ledger import assemble
 from sgl_graph.analyzer.reconcile.mapview import MapView
@@ -181,8 +189,22 @@ def _copy(root: Path, work: Path | None) -> Path:
         where.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigError(f"{where}: {error.strerror}", hint="name another folder with --work") from error
-    shutil.copytree(root, where, symlinks=True, dirs_exist_ok=True)
+    try:
+        shutil.copytree(root, where, symlinks=True, dirs_exist_ok=True, ignore=_special)
+    except shutil.Error as error:
+        source, _, reason = error.args[0][0]
+        raise HostError(f"{source} cannot be copied to {where}: {reason}") from error
     return where
+
+
+def _special(folder: str, names: list[str]) -> list[str]:
+    """Pipes and devices, which a copy would wait for; `verify` has named them as damage."""
+
+    def kept(name: str) -> bool:
+        mode = os.lstat(os.path.join(folder, name)).st_mode
+        return stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode)
+
+    return [name for name in names if not kept(name)]
 
 
 def _beside(root: Path) -> Path:

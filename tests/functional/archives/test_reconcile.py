@@ -201,6 +201,15 @@ def test_links_and_names_that_leave_the_folder_are_damage(tmp_path: Path, clean:
     assert set(verdicts(shown).values()) == {"INCOMPLETE"}
 
 
+def test_a_pipe_is_damage_and_nothing_waits_for_it(tmp_path: Path, clean: Any) -> None:
+    receipt = clean.root / "receipts" / "w0.jsonl"
+    receipt.unlink()
+    os.mkfifo(receipt)
+    for arguments in ((), ("--recompute", "--work", tmp_path / "work")):
+        shown, _ = call("reconcile", clean.root, "--format", "json", *arguments)
+        assert verdicts(shown)["lifetime"] == "INCOMPLETE"
+
+
 def test_an_output_file_is_not_overwritten(tmp_path: Path, clean: Any) -> None:
     target = tmp_path / "r.md"
     call("reconcile", clean.root, "-o", target, "--format", "markdown")

@@ -2,8 +2,9 @@
 PYTHON ?= python3
 TEST_VENV ?= .venv-test
 DEMO_VENV ?= .demo
-# Many tests wait for servers of their own, so more of them run at once than there are cores.
-PYTEST_ARGS ?= -n 4 --dist loadgroup
+# Many tests wait for servers of their own, so more of them run at once than there are cores; a module's tests stay in
+# one process, so that what they share is made once.
+PYTEST_ARGS ?= -n 4 --dist loadfile
 
 TEST := $(TEST_VENV)/bin
 DEMO := $(DEMO_VENV)/bin

@@ -80,7 +80,9 @@ def run(
     accept_gaps: Annotated[
         bool, typer.Option("--accept-gaps", help="Run although the map shows material gaps.")
     ] = False,
-    allow_busy: Annotated[bool, typer.Option("--allow-busy", help="Use a GPU that others use.")] = False,
+    allow_busy: Annotated[
+        bool, typer.Option("--allow-busy", help="Use a GPU that others use, other runs included.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan; write and launch nothing.")] = False,
     program: Annotated[bool, typer.Option("--program", help="Run any Python program; lifetime only.")] = False,
     start_timeout: Annotated[

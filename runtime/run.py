@@ -75,7 +75,7 @@ def execute(options: RunOptions, prepared: Prepared, injector: Injector | None, 
     """
     check_gaps(prepared.plan)
     devices = _devices(options, prepared)
-    with gpu_locks([gpu.uuid for gpu in devices.gpus]):
+    with gpu_locks(own_gpus(devices, allow_busy=options.allow_busy)):
         archive = RunArchive.create(options.out)
         plan_digest = archive.write_record(PLAN, prepared.plan)
         if prepared.map_bytes is not None:
@@ -147,6 +147,11 @@ def _devices(options: RunOptions, prepared: Prepared) -> Devices:
         return Devices()
     visible = visible_devices(options.command.env, options.env)
     return check_devices(options.command, visible, allow_busy=options.allow_busy)
+
+
+def own_gpus(devices: Devices, *, allow_busy: bool) -> list[str]:
+    """The GPUs that no other run may take meanwhile: none where busy ones are taken, for then others may be runs, too."""
+    return [] if allow_busy else [gpu.uuid for gpu in devices.gpus]
 
 
 def _identities(prepared: Prepared, devices: Devices, plan_digest: str) -> dict[str, Any]:

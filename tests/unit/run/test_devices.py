@@ -13,6 +13,7 @@ from sgl_graph.analyzer.errors import GpuUnavailable, ServerStartFailed
 from sgl_graph.analyzer.serving_command import parse
 from sgl_graph.runtime.devices import check_devices, gpu_count, visible_devices
 from sgl_graph.runtime.locks import gpu_locks
+from sgl_graph.runtime.run import own_gpus
 from sgl_graph.runtime.server import Server
 
 GIB = 1 << 30
@@ -116,6 +117,18 @@ def test_two_runs_do_not_share_a_gpu() -> None:
         with gpu_locks(["GPU-test-c"]):
             pass
     with gpu_locks(["GPU-test-b"]):
+        pass
+
+
+def test_runs_that_take_busy_gpus_share_them() -> None:
+    found = check_devices(command(), None, allow_busy=True, nvml=FakeNvml())
+    with gpu_locks(own_gpus(found, allow_busy=True)), gpu_locks(own_gpus(found, allow_busy=True)):
+        pass
+    with (
+        gpu_locks(own_gpus(found, allow_busy=False)),
+        pytest.raises(GpuUnavailable, match="another sgl-graph run"),
+        gpu_locks(own_gpus(found, allow_busy=False)),
+    ):
         pass
 
 

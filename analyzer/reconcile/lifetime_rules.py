@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from sgl_graph.analyzer.reconcile.lifetime_state import BlockState, Dependency, GraphState, Owner, WorkerState
+from sgl_graph.analyzer.reconcile.lifetime_state import BlockState, Chain, Dependency, GraphState, Owner, WorkerState
 from sgl_graph.analyzer.records.receipts import Id
 
 
@@ -26,11 +26,13 @@ def judge_blocks(state: WorkerState, graph: GraphState) -> Iterator[Judgement]:
         block = state.blocks.get(block_id)
         if block is not None:
             yield from _judge_block(state, graph, block)
+    for block, culprit in graph.overrun:
+        yield Judgement("overlapping-owners", graph, block, culprit=culprit)
 
 
 def _judge_block(state: WorkerState, graph: GraphState, block: BlockState) -> Iterator[Judgement]:
     during = block.record.during
-    own = during is not None and during in graph.chain.graphs
+    own = during is not None and (during in graph.chain.graphs or during in graph.inside)
     if block.gone == "segment":
         yield Judgement("unmapped-memory", graph, block, block.outside)
     elif block.gone == "pool" and (own or block.dead):
@@ -57,11 +59,24 @@ def _judge_pool_memory(state: WorkerState, graph: GraphState, block: BlockState,
         return
     consumers = (state.graphs[user] for user in block.users if user != block.record.during)
     consumed = any(is_handover(state, consumer, block) for consumer in consumers)
-    if not own or consumed or block.freed is None or block.temporary or block.freed <= graph.chain.ended:
+    if (
+        not own
+        or consumed
+        or block.freed is None
+        or block.temporary
+        or block.freed <= _maker(state, graph, block).ended
+    ):
         return
     taker = _taker(state, graph, block, owning=block.record.id in graph.copied_out)
     if taker is not None:
         yield Judgement("output-reused", graph, block, taker, culprit=taker.during)
+
+
+def _maker(state: WorkerState, graph: GraphState, block: BlockState) -> Chain:
+    """The chain that made the block: the graph's own, or that of a graph which runs inside it."""
+    during = block.record.during
+    inner = state.graphs.get(during) if during is not None and during not in graph.chain.graphs else None
+    return graph.chain if inner is None else inner.chain
 
 
 def _latest_owner(block: BlockState) -> Owner | None:
@@ -96,7 +111,7 @@ def _taker(state: WorkerState, graph: GraphState, block: BlockState, *, owning: 
     ]
     takers += [owner for owner in block.inside.values() if not (owning and _given_back(owner, overlaps))]
     for taker in sorted(takers, key=lambda taker: str(taker.during)):
-        if taker.during is None or taker.during in graph.chain.graphs:
+        if taker.during is None or taker.during in _maker(state, graph, block).graphs or taker.during == graph.id:
             continue
         known = state.graphs.get(taker.during)
         if known is not None and not known.reset and block.freed is not None and known.capture.ended > block.freed:
@@ -161,8 +176,8 @@ def judge_order(state: WorkerState, graph: GraphState) -> Iterator[Judgement]:
     """What the order of replays so far says about replaying `graph` now."""
     last = state.last
     for dependency in graph.dependencies:
-        produced = last.get(dependency.producer, -1)
-        culprit, latest = dependency.producer if dependency.spoilt else None, -1
+        produced: float = last.get(dependency.producer, -1)
+        culprit, latest = dependency.producer if dependency.spoilt else None, -1.0
         for clobber in dependency.clobbers:
             when = last.get(clobber, -1)
             if when > latest:

@@ -74,6 +74,15 @@ class GraphState:
     recaptured: bool = False
     reset: bool = False
     unknown_contents: str | None = None
+    #: Graphs that run inside this one as child graphs, inner ones first; each stands once.
+    embedded: tuple[GraphState, ...] = ()
+    #: Blocks of this graph that a child graph writes over while they are in use, with that graph.
+    overrun: list[tuple[BlockState, Id]] = field(default_factory=list)
+
+    @property
+    def inside(self) -> set[Id]:
+        """Identities of the graphs that run inside this one."""
+        return {graph.id for graph in self.embedded}
 
     @property
     def id(self) -> Id:
@@ -139,7 +148,7 @@ class WorkerState:
         self.stacks: dict[Id, list[tuple[str, int, str]]] = {}
         self.abandoned: set[Id] = set()
         #: Index of the last replay of each graph.
-        self.last: dict[Id, int] = {}
+        self.last: dict[Id, float] = {}
         self.replays = 0
         #: Counts changes of blocks and graphs, so that what is derived from all of them is derived once a change.
         self.version = 0
@@ -167,6 +176,8 @@ class WorkerState:
                 state.users.add(capture.graph)
         graph.ambiguous = self._ambiguous(capture)
         graph.copied_out = _copied_out(capture)
+        if capture.embeds:
+            self._embed(graph)
         # Reference lists are the bulk of a capture; what is needed of them is in `refs`.
         capture.refs.clear()
         self._mark_pool(capture.pool)
@@ -186,6 +197,33 @@ class WorkerState:
             else:
                 foreign.setdefault(state.record.id, set()).add(word)
         return {block for block, words in foreign.items() if words <= own}
+
+    def _embed(self, graph: GraphState) -> None:
+        """Enter the graphs that run inside a graph, and where their memory lies over blocks that it uses around them."""
+        found: dict[Id, GraphState] = {}
+        for _, inner_id in graph.capture.embeds:
+            inner = self.graphs.get(inner_id)
+            if inner is not None and inner is not graph:
+                found.update((g.id, g) for g in (*inner.embedded, inner))
+        graph.embedded = tuple(found.values())
+        uses: dict[Id, list[int]] = {}
+        for ref in graph.capture.refs:
+            if ref.block is not None and isinstance(ref.node, int):
+                uses.setdefault(ref.block, []).append(ref.node)
+        for node, inner_id in graph.capture.embeds:
+            inner = self.graphs.get(inner_id)
+            for member in (*inner.embedded, inner) if inner is not None and inner is not graph else ():
+                graph.overrun += [(block, member.id) for block in self._overrun(graph, member, node, uses)]
+
+    def _overrun(self, graph: GraphState, inner: GraphState, node: int, uses: dict[Id, list[int]]) -> list[BlockState]:
+        over: dict[Id, BlockState] = {}
+        for block_id in inner.refs:
+            block = self.blocks.get(block_id)
+            for other in self.overlaps.of(block) if block is not None else ():
+                nodes = uses.get(other.record.id) if other.record.during == graph.id else None
+                if nodes and min(nodes) < node and (max(nodes) > node or not other.dead):
+                    over[other.record.id] = other
+        return list(over.values())
 
     def touch(self, state: BlockState) -> None:
         """Something happened to a block: graphs that reference its memory must be looked at again."""

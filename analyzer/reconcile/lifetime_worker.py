@@ -193,6 +193,9 @@ class WorkerJudge:
                 self._lack(f"{title}: {kernel} references block {ref.block}, which is not described")
         for unowned in line.unowned:
             self._outside[unowned.kind, line.label or UNKNOWN, unowned.name or UNKNOWN] += unowned.count
+        for _, inner in line.embeds:
+            if inner not in self.state.graphs or inner == line.graph:
+                self._lack(f"{title}: a child graph is graph {inner}, which was never seen to be captured")
         self.state.capture(line)
         self._listing = (line.graph, line.ended + 1)
 
@@ -245,7 +248,7 @@ class WorkerJudge:
             for index in range(max(walked, count - length), count):
                 graph = self.state.runs.get(cycle[index % length])
                 if graph is not None:
-                    self.state.last[graph.id] = start + index
+                    self._ran(graph, start + index)
             self.state.replays += count - walked
 
     def _one_replay(self, graph_id: Id) -> None:
@@ -254,10 +257,24 @@ class WorkerJudge:
         if graph is None:
             self._lack(f"a graph that was never seen to be captured was replayed: {graph_id}")
         else:
+            for inner in graph.embedded:
+                if inner.alert:
+                    self._check(inner)
+                state.last[inner.id] = state.replays
             if graph.alert:
                 self._check(graph)
-            state.last[graph.capture.graph] = state.replays
+            self._ran(graph, state.replays)
         state.replays += 1
+
+    def _ran(self, graph: GraphState, index: int) -> None:
+        """Note that a graph and those inside it ran; it ends after them."""
+        last = self.state.last
+        if graph.embedded:
+            for inner in graph.embedded:
+                last[inner.id] = index
+            last[graph.id] = index + 0.5
+        else:
+            last[graph.id] = index
 
     def _check(self, graph: GraphState) -> None:
         if graph.unknown_contents is not None:

@@ -133,6 +133,8 @@ class Capture(_Line, tag="capture", frozen=True):
     unread: list[Any] = []
     complete: bool = False
     keep_graph: bool | None = None
+    #: Captured graphs that run inside this one as child graphs: the number of the node, and the graph.
+    embeds: list[tuple[int, Id]] = []
     t: int | None = None
 
 

@@ -133,6 +133,16 @@ class BlockTable:
         self._announce(block)
         return block
 
+    def embed(self, graph: int, inside: frozenset[int]) -> None:
+        """`graph` runs other graphs as its children: what they use, it uses."""
+        if not inside:
+            return
+        dead = (entry[2] for entries in self._dead.values() for entry in entries)
+        temporary = (block for blocks in self._temporaries.values() for block in blocks)
+        for block in (*self._live.values(), *dead, *temporary):
+            if block.users & inside:
+                block.users.add(graph)
+
     # Queries
 
     def live_at(self, device: int, address: int) -> Block | None:

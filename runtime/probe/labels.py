@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 from .expressions import Unevaluable, evaluate
@@ -14,6 +14,8 @@ from .expressions import Unevaluable, evaluate
 #: Names of the member that holds a key's size, best first; else its first whole number.
 _SIZES = ("size", "bs", "batch_size", "num_tokens")
 _DEEPEST_STACK = 200
+#: Stands in Python's own qualified names between a function and what is defined in it.
+_INSIDE = ".<locals>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +84,7 @@ class LabelReader:
 
     def _site(self, frame: FrameType) -> dict[str, Any] | None:
         code = frame.f_code
-        candidates = [
-            site
-            for site in self._sites.get(getattr(code, "co_qualname", code.co_name), ())
-            if _same_file(code.co_filename, site["file"])
-        ]
+        candidates = [site for site in self._sites.get(_plain(code), ()) if _same_file(code.co_filename, site["file"])]
         return min(candidates, key=lambda site: abs(site["line"] - frame.f_lineno), default=None)
 
     def _matching_paths(self, site: dict[str, Any], stack: list[FrameType]) -> list[dict[str, Any]]:
@@ -94,7 +92,7 @@ class LabelReader:
         paths = [path for path in self._paths if site["id"] in path.get("sites", ())]
         if len(paths) < 2:
             return paths
-        seen = [(getattr(f.f_code, "co_qualname", f.f_code.co_name), f.f_code.co_filename) for f in stack]
+        seen = [(_plain(f.f_code), f.f_code.co_filename) for f in stack]
 
         def score(path: dict[str, Any]) -> float:
             chain = path.get("chain") or []
@@ -145,7 +143,12 @@ def _walk(frame: FrameType | None) -> Iterator[FrameType]:
 
 
 def _function(qualname: str) -> str:
-    return qualname.rpartition(":")[2]
+    return qualname.rpartition(":")[2].replace(_INSIDE, "")
+
+
+def _plain(code: CodeType) -> str:
+    """A function's qualified name as maps spell it: what it is nested in is named, that it is a local of it is not."""
+    return getattr(code, "co_qualname", code.co_name).replace(_INSIDE, "")
 
 
 def _same_file(filename: str, relative: str) -> bool:

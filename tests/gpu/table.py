@@ -1,9 +1,10 @@
 """Runs programs with and without the probe and holds verdict and output against what their first line expects.
 
-    python tests/gpu/table.py [--jobs N] [--keep DIR] PROGRAM_OR_FOLDER...
+    python tests/gpu/table.py [--jobs N] [--keep DIR] [--poison] PROGRAM_OR_FOLDER...
 
 A program's first line is `# expect: lifetime=FAIL ...`; `!PASS` means anything but PASS. Where the expected verdict is FAIL
-and a line of the program is marked `# the freeing line`, the finding must name that line.
+and a line of the program is marked `# the freeing line`, the finding must name that line. With `--poison` the verdicts are the same, and
+the output of a program changes only if its first line says `poison=changes`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from sgl_graph.analyzer.records.receipts import read_receipts
 from sgl_graph.analyzer.records.verdicts import LifetimeResult
 from sgl_graph.runtime import program
 
-_TIMEOUT = 240
+_TIMEOUT = 240.0
 
 
 @dataclass
@@ -48,7 +49,7 @@ def programs(places: list[Path]) -> list[Path]:
     return found
 
 
-def judge(path: Path, keep: Path) -> Row:
+def judge(path: Path, keep: Path, *, poison: bool = False, timeout: float = _TIMEOUT) -> Row:
     """Run one program twice and compare."""
     first = path.read_text().splitlines()[0]
     expected = re.search(r"lifetime=(\S+)", first)
@@ -60,14 +61,14 @@ def judge(path: Path, keep: Path) -> Row:
         check=False,
         capture_output=True,
         text=True,
-        timeout=_TIMEOUT,
+        timeout=timeout,
         env={**os.environ, **env},
     )
     started = time.monotonic()
     out = keep / path.stem
     log = keep / f"{path.stem}.log"
     shell = f"exec {sys.executable} {path} > {log} 2>&1"
-    done = program.run_program(["bash", "-c", shell], out, env=env, timeout=_TIMEOUT)
+    done = program.run_program(["bash", "-c", shell], out, env=env, timeout=timeout, poison=poison)
     seconds = time.monotonic() - started
     result = lifetime_verdict([read_receipts(p) for p in done.receipts])
     got = result.value.value
@@ -82,11 +83,23 @@ def judge(path: Path, keep: Path) -> Row:
     printed = log.read_text(errors="replace")
     lines = [line for line in printed.splitlines() if "CUDA-error" not in line and "Warning" not in line]
     wanted = [line for line in plain.stdout.splitlines() if "CUDA-error" not in line and "Warning" not in line]
-    if [line for line in wanted if line not in lines] or plain.returncode != done.returncode:
+    differs = any(line not in lines for line in wanted)
+    if poison and "poison=changes" in first:
+        if not differs:
+            notes.append("the output is the same although what it depends on was overwritten")
+    elif differs or plain.returncode != done.returncode:
         notes.append(f"the output differs: without the probe {wanted} ({plain.returncode}), with it {lines[-6:]}")
     if not agreed and plain.returncode:
         notes.append(f"the program ends with {plain.returncode} without the probe: {plain.stderr.strip()[-400:]}")
     return Row(path.stem, want, got, agreed and not notes, notes, text, seconds)
+
+
+def attempt(path: Path, keep: Path, options: argparse.Namespace) -> Row:
+    """`judge`, and a row too for a program that could not be judged."""
+    try:
+        return judge(path, keep, poison=options.poison, timeout=options.timeout)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Row(path.stem, "?", "no verdict", False, [str(error)], "", options.timeout)
 
 
 def described(result: LifetimeResult) -> str:
@@ -107,11 +120,13 @@ def main() -> int:
     parser.add_argument("places", nargs="+", type=Path)
     parser.add_argument("--jobs", type=int, default=4)
     parser.add_argument("--keep", type=Path, default=None)
+    parser.add_argument("--poison", action="store_true")
+    parser.add_argument("--timeout", type=float, default=_TIMEOUT)
     options = parser.parse_args()
     keep = options.keep or Path(tempfile.mkdtemp(prefix="table-"))
     keep.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(options.jobs) as pool:
-        rows = list(pool.map(lambda path: judge(path, keep), programs(options.places)))
+        rows = list(pool.map(lambda path: attempt(path, keep, options), programs(options.places)))
     for row in rows:
         print(
             f"{'ok ' if row.agreed else 'BAD'} {row.name:38} expected {row.expected:8} got {row.got:12} {row.seconds:5.1f} s"

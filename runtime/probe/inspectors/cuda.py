@@ -19,7 +19,7 @@ from .cuda_atomic import no_collection
 from .cuda_driver import Driver, DriverError
 from .cuda_graph_class import GraphClass
 from .cuda_launch import LAUNCH_MODULES, LaunchHooks
-from .cuda_memory import AllocatorWatch, Resolution
+from .cuda_memory import AllocatorWatch, Resolution, unfollowed
 from .cuda_nodes import Inspection, NodeReader
 from .cuda_poison import Poisoner
 from .cuda_switch import RecorderSwitch
@@ -92,6 +92,10 @@ class CudaInspector:
         if self.active or self.recorder.sealed or self.recorder.config.count_only:
             return
         try:
+            unseen = unfollowed(self.torch)
+            if unseen is not None:
+                self.recorder.problem("allocator", unseen)
+                return
             driver = self._driver or Driver()
             watch = AllocatorWatch(self.recorder, self.torch, driver, stacks=self.recorder.config.stacks)
             watch.trace.start()
@@ -236,6 +240,7 @@ class CudaInspector:
             raise RuntimeError("the allocator's events could not be read")
         drained = time.perf_counter_ns()
         resolution = watch.resolve(graph, inspection.words, inspection.names, memory)
+        self.recorder.blocks.embed(graph, frozenset(inner for _, inner in inspection.embeds))
         pending.spent["allocator"] = (drained - started) // 1000
         pending.spent["references"] = (time.perf_counter_ns() - drained) // 1000
         return resolution
@@ -282,12 +287,16 @@ class CudaInspector:
             "dangling": resolution.dangling,
             "spent": pending.spent,
         }
+        if inspection.embeds:
+            more["embeds"] = inspection.embeds
         pending.label = Label()  # holds the capturing object no longer than needed
         with recorder.lock:
             identifier = recorder.end_capture(pending.capture, **more)
             if self._watch is not None:
                 self._watch.close(identifier)
             self._note_key(label, identifier)
+        if self._reader is not None and not unread:
+            self._reader.remember(inspection, identifier)
         if self._poisoner is not None and pool is not None:
             self._poisoner.pools[identifier] = (int(pool[0]), int(pool[1]))
         return identifier

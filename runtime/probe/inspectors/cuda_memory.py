@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -75,6 +76,14 @@ class Resolution:
     refs: list[list[Any]] = field(default_factory=list)
     unowned: list[dict[str, Any]] = field(default_factory=list)
     dangling: list[tuple[Block, int | None]] = field(default_factory=list)
+
+
+def unfollowed(torch: Any) -> str | None:
+    """Why the memory of this process shows no owners, if it does not."""
+    if "PYTORCH_NO_CUDA_MEMORY_CACHING" in os.environ:
+        return "PYTORCH_NO_CUDA_MEMORY_CACHING switches the caching allocator off: memory shows no owners"
+    backend = getattr(torch.cuda, "get_allocator_backend", lambda: "native")()
+    return None if backend == "native" else f"the {backend} allocator serves this process: its memory shows no owners"
 
 
 class AllocatorWatch:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .cuda_driver import Driver, DriverError, KernelNode, packed_arguments, plain_arguments
 from .kernel_layouts import unused_words
@@ -24,7 +24,7 @@ class Word:
     """A word of a node that may be an address.
 
     Attributes:
-        node: Index of the node; nodes of child graphs are counted on.
+        node: Index of the node; nodes of child graphs follow their own.
         name: Index into the names.
         parameter: Index of the parameter, or `src` / `dst`.
         offset: Byte offset inside it.
@@ -50,7 +50,35 @@ class Inspection:
     names: list[str] = field(default_factory=list)
     words: list[Word] = field(default_factory=list)
     unread: list[dict[str, object]] = field(default_factory=list)
+    #: Captured graphs that run as child graphs of this one: the node and the graph. Their words are their own records'.
+    embeds: list[tuple[int, int]] = field(default_factory=list)
     total: int = 0
+
+    def signature(self) -> int | None:
+        """What a clone of this graph has in common with it and another graph has not; None without an address."""
+        if not self.words and not self.embeds:
+            return None
+        words = sorted((self.names[w.name], str(w.parameter), w.offset, w.via, w.value) for w in self.words)
+        return hash((tuple(words), tuple(sorted(self.nodes.items())), tuple(g for _, g in self.embeds)))
+
+    def adopt(self, child: Inspection) -> None:
+        """Take over what a child graph holds."""
+        first = self.total
+        self.total += child.total
+        for kind, count in child.nodes.items():
+            self.nodes[kind] = self.nodes.get(kind, 0) + count
+        index = {name: at for at, name in enumerate(self.names)}
+        for name in child.names:
+            if name not in index:
+                index[name] = len(self.names)
+                self.names.append(name)
+        for word in child.words:
+            at = index[child.names[word.name]]
+            self.words.append(replace(word, node=first + word.node, name=at, via="child"))
+        for entry in child.unread:
+            node = entry["node"]
+            self.unread.append({**entry, "node": first + node if isinstance(node, int) else node})
+        self.embeds += [(first + node, graph) for node, graph in child.embeds]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +98,21 @@ class NodeReader:
         """Args: driver: the CUDA driver."""
         self.driver = driver
         self._functions: dict[tuple[int, int], _Function] = {}
+        self._known: dict[int, int] = {}
+
+    def remember(self, inspection: Inspection, graph: int) -> None:
+        """The graph that was read is recorded as `graph`: a clone of it inside another graph is that graph again."""
+        signature = inspection.signature()
+        if signature is not None:
+            self._known[signature] = graph
 
     def read(self, graph: int) -> Inspection:
         """Inspect `graph` and its child graphs. What fails for one node is an `unread` entry, not an exception."""
-        inspection = Inspection()
-        self._read(graph, inspection, {}, None)
-        return inspection
+        return self._inspect(graph, 0)
 
-    def _read(self, graph: int, into: Inspection, index: dict[str, int], parent: int | None) -> None:
+    def _inspect(self, graph: int, depth: int) -> Inspection:
+        into = Inspection()
+        index: dict[str, int] = {}
         for node in self.driver.nodes(graph):
             number = into.total
             into.total += 1
@@ -85,12 +120,13 @@ class NodeReader:
             try:
                 kind = self.driver.node_type(node)
                 into.nodes[kind] = into.nodes.get(kind, 0) + 1
-                self._read_node(node, kind, number, into, index, parent)
+                self._read_node(node, kind, number, into, index, depth)
             except (DriverError, OSError, ValueError, AttributeError) as error:
                 into.unread.append({"node": number, "type": kind, "why": str(error)[:200]})
+        return into
 
     def _read_node(
-        self, node: int, kind: str, number: int, into: Inspection, index: dict[str, int], parent: int | None
+        self, node: int, kind: str, number: int, into: Inspection, index: dict[str, int], depth: int
     ) -> None:
         def name(text: str) -> int:
             if text not in index:
@@ -100,12 +136,10 @@ class NodeReader:
 
         def word(label: str, parameter: int | str, via: str, value: int) -> None:
             if _LOWEST <= value < _HIGHEST:
-                into.words.append(
-                    Word(number, name(label), parameter, 0, "child" if parent is not None else via, value, False)
-                )
+                into.words.append(Word(number, name(label), parameter, 0, via, value, False))
 
         if kind == "kernel":
-            self._read_kernel(node, number, into, name, parent)
+            self._read_kernel(node, number, into, name)
         elif kind == "memcpy":
             for side, address in self.driver.memcpy(node):
                 word("memcpy", side, "memcpy", address)
@@ -114,16 +148,22 @@ class NodeReader:
         elif kind == "host":
             name("host")  # runs a host function: it touches no device memory by itself
         elif kind == "graph":
-            depth = 0 if parent is None else parent + 1
             if depth >= _DEEPEST:
                 raise DriverError("child graphs are nested too deeply")
-            self._read(self.driver.child(node), into, index, depth)
+            self._read_child(self._inspect(self.driver.child(node), depth + 1), into, index)
         elif kind not in _QUIET:
             raise DriverError(f"nodes of type {kind} are not read")
 
-    def _read_kernel(
-        self, node: int, number: int, into: Inspection, name: Callable[[str], int], parent: int | None
-    ) -> None:
+    def _read_child(self, child: Inspection, into: Inspection, index: dict[str, int]) -> None:
+        signature = child.signature()
+        known = None if signature is None else self._known.get(signature)
+        if known is not None:
+            child.words.clear()
+            child.embeds[:] = [(0, known)]
+        into.adopt(child)
+        index.update((name, at) for at, name in enumerate(into.names))
+
+    def _read_kernel(self, node: int, number: int, into: Inspection, name: Callable[[str], int]) -> None:
         kernel = self.driver.kernel_node(node)
         function = self._function(kernel)
         label = name(function.name)
@@ -131,15 +171,13 @@ class NodeReader:
             if function.error is not None:
                 raise DriverError(f"{function.name}: {function.error}")
             for parameter, data in enumerate(plain_arguments(kernel.params, function.layout)):
-                self._scan(into, number, label, parameter, "param", data, function, kernel, parent)
+                self._scan(into, number, label, parameter, "param", data, function, kernel)
         elif kernel.extra:
             data = packed_arguments(kernel.extra)
             if not data:
                 raise DriverError(f"{function.name}: the packed buffer is empty")
             for parameter, (offset, size) in enumerate(function.layout or [(0, len(data))]):
-                self._scan(
-                    into, number, label, parameter, "extra", data[offset : offset + size], function, kernel, parent
-                )
+                self._scan(into, number, label, parameter, "extra", data[offset : offset + size], function, kernel)
         elif function.error is not None or function.layout:
             raise DriverError(f"{function.name}: the node shows no arguments")
 
@@ -168,15 +206,12 @@ class NodeReader:
         data: bytes,
         function: _Function,
         kernel: KernelNode,
-        parent: int | None,
     ) -> None:
         count = len(data) // 8
         if not count:
             return
         uncertain = len(data) > _PLAIN
-        if parent is not None:
-            via = "child"
-        elif via == "param" and len(data) == _TENSOR_MAP:
+        if via == "param" and len(data) == _TENSOR_MAP:
             via = "tma"
         unused: frozenset[int] | None = None
         looked = not uncertain

@@ -1,4 +1,4 @@
-"""Notices when somebody else switches the allocator's recording or its markers, and takes them up again."""
+"""Notices when somebody else switches the allocator, its recording or its markers, and takes the latter up again."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ class RecorderSwitch:
                 self._patches.replace(c, name, self._switch)
         if hasattr(c, "_cuda_setMemoryMetadata"):
             self._patches.replace(c, "_cuda_setMemoryMetadata", self._metadata)
+        if hasattr(c, "_cuda_cudaCachingAllocator_enable"):
+            self._patches.replace(c, "_cuda_cudaCachingAllocator_enable", self._caching)
 
     def _switch(self, original: Any) -> Any:
         recorder, trace, watch = self._recorder, self._trace, self._watch
@@ -55,6 +57,22 @@ class RecorderSwitch:
                 return result
 
         return switched
+
+    def _caching(self, original: Any) -> Any:
+        recorder = self._recorder
+
+        @functools.wraps(original)
+        def enable(value: Any) -> Any:
+            if not value:
+                try:
+                    recorder.drain()
+                    detail = "the caching allocator was switched off: memory taken meanwhile shows no owner"
+                    recorder.recorder_event("off-by-other", detail=detail, stack=recorder.stack(frames.here(2)))
+                except Exception as error:
+                    recorder.problem("caching", error)
+            return original(value)
+
+        return enable
 
     def _metadata(self, original: Any) -> Any:
         recorder, trace = self._recorder, self._trace

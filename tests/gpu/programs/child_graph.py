@@ -1,21 +1,18 @@
-# expect: lifetime=PASS
-# A graph launched inside a capture becomes a child graph.
-import torch
-from _common import capture, full, report
-from cuda.bindings import runtime
+# expect: lifetime=PASS numerical=PASS coverage=PASS outside_guarantee=no class=clean twin_of=child_graph_freed
+# A captured graph becomes a child node of a graph that is being captured; its temporaries are long given back.
+from _common import capture, embed, full, report
+from torch.cuda import CUDAGraph
 
 x = full(3.0)
 _ = x * 2 + 1
-inner, h = capture(lambda: x * 2 + 1, graph=torch.cuda.CUDAGraph(keep_graph=True))
-error, executable = runtime.cudaGraphInstantiate(runtime.cudaGraph_t(inner.raw_cuda_graph()), 0)
+inner, h = capture(lambda: x * 2 + 1, graph=CUDAGraph(keep_graph=True))
 
 
-def outer_body():
-    stream = torch.cuda.current_stream().cuda_stream
-    assert int(runtime.cudaGraphLaunch(executable, stream)[0]) == 0
+def body():
+    embed(inner.raw_cuda_graph())
     return h + 1
 
 
-outer, y = capture(outer_body)
+outer, y = capture(body)
 outer.replay()
 report(y)

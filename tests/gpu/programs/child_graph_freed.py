@@ -1,22 +1,20 @@
-# expect: lifetime=FAIL
+# expect: lifetime=FAIL numerical=PASS coverage=PASS outside_guarantee=no class=freed-external-input
 # Only the child graph references the freed input; only the parent is replayed.
-import torch
-from _common import capture, full, report
-from cuda.bindings import runtime
+from _common import capture, embed, full, report
+from torch.cuda import CUDAGraph
 
 x = full(3.0)
 _ = x * 2 + 1
-inner, h = capture(lambda: x * 2 + 1, graph=torch.cuda.CUDAGraph(keep_graph=True))
-error, executable = runtime.cudaGraphInstantiate(runtime.cudaGraph_t(inner.raw_cuda_graph()), 0)
+inner, h = capture(lambda: x * 2 + 1, graph=CUDAGraph(keep_graph=True))
 
 
-def outer_body():
-    stream = torch.cuda.current_stream().cuda_stream
-    assert int(runtime.cudaGraphLaunch(executable, stream)[0]) == 0
+def body():
+    embed(inner.raw_cuda_graph())
     return h + 1
 
 
-outer, y = capture(outer_body)
+outer, y = capture(body)
+outer.replay()
 del x  # the freeing line
 outer.replay()
 report(y)

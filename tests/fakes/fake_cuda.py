@@ -159,7 +159,7 @@ class FakeTorch:
     __version__ = "2.99"
     version = SimpleNamespace(cuda="13.0")
 
-    def __init__(self, *, markers: bool = True, own_hooks: bool = False) -> None:
+    def __init__(self, *, markers: bool = True, own_hooks: bool = False, backend: str = "native") -> None:
         self.allocator = allocator = Allocator()
         self.driver = FakeDriver()
         self._C = self._make_c(allocator, markers)
@@ -171,6 +171,7 @@ class FakeTorch:
             current_stream=lambda: SimpleNamespace(cuda_stream=7),
             is_current_stream_capturing=lambda: self.driver.capturing is not None,
             _lazy_call=lambda call: call(),
+            get_allocator_backend=lambda: backend,
         )
 
     @staticmethod
@@ -202,6 +203,7 @@ class FakeTorch:
             _cuda_memorySnapshot=snapshot,
             _cuda_memoryStats=memory_stats,
             _cuda_getDeviceCount=lambda: 1,
+            _cuda_cudaCachingAllocator_enable=lambda value: None,
         )
         if markers:
             c._cuda_setMemoryMetadata = mark

@@ -10,6 +10,8 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+from sgl_graph.analyzer.reconcile.lifetime import lifetime_verdict
+from sgl_graph.analyzer.records.receipts import read_receipts
 from sgl_graph.runtime.probe.config import ProbeConfig
 from sgl_graph.runtime.probe.imports import PostImport
 from sgl_graph.runtime.probe.inspectors import cuda_nodes
@@ -238,6 +240,58 @@ def test_child_graphs_are_read(bench: Run) -> None:
     b.torch.driver.graphs[900] = [kernel(x)]
     b.torch.capture(lambda: [Node("graph", child=900)])
     assert [(r[4], r[5]) for r in b.records("capture")[0]["refs"]] == [("child", "external")]
+
+
+def test_a_clone_of_a_captured_graph_is_that_graph(bench: Run) -> None:
+    """Its temporaries lie in memory that nobody owns by then, and are no dangling references of the parent."""
+    b = bench()
+    x = b.memory.malloc(512)
+
+    def body() -> list[Node]:
+        t = b.memory.malloc(512)
+        h = b.memory.malloc(512)
+        b.memory.free(t)
+        return [kernel(x, t), kernel(t, h)]
+
+    inner = b.torch.capture(body)
+    b.torch.driver.graphs[900] = list(b.torch.driver.graphs[inner.raw])
+    outer = b.torch.capture(lambda: [kernel(x), Node("graph", child=900)])
+    outer.replay()
+    b.memory.free(x)
+    outer.replay()
+    captures = b.records("capture")
+    assert captures[1]["embeds"] == [[2, captures[0]["graph"]]]
+    assert [r[5] for r in captures[1]["refs"]] == ["external"]
+    assert captures[1]["nodes"] == {"kernel": 3, "graph": 1}
+    path = b.recorder.config.receipts / f"{b.recorder.worker}.jsonl"
+    result = lifetime_verdict([read_receipts(path)])
+    assert (result.value, {f.code for f in result.findings}) == ("FAIL", {"freed-memory"})
+
+
+def test_a_changed_clone_is_a_graph_of_its_own(bench: Run) -> None:
+    b = bench()
+    x, y = b.memory.malloc(512), b.memory.malloc(512)
+    b.torch.capture(lambda: [kernel(x, y)])
+    b.torch.driver.graphs[900] = [kernel(y, x)]
+    b.torch.capture(lambda: [Node("graph", child=900)])
+    capture = b.records("capture")[1]
+    assert "embeds" not in capture
+    assert [r[4] for r in capture["refs"]] == ["child", "child"]
+
+
+@pytest.mark.parametrize("how", ["environment", "backend", "switched"])
+def test_memory_without_owners_makes_no_pass(bench: Run, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    if how == "environment":
+        monkeypatch.setenv("PYTORCH_NO_CUDA_MEMORY_CACHING", "1")
+    b = bench(backend="cudaMallocAsync" if how == "backend" else "native")
+    x = b.memory.malloc(512)
+    if how == "switched":
+        b.torch._C._cuda_cudaCachingAllocator_enable(False)
+    b.torch.capture(lambda: [kernel(x)]).replay()
+    b.recorder.close("exit")
+    result = lifetime_verdict([read_receipts(b.recorder.config.receipts / f"{b.recorder.worker}.jsonl")])
+    assert result.value == "INCOMPLETE"
+    assert "owner" in result.reason
 
 
 def test_a_failed_capture_is_abandoned(bench: Run) -> None:

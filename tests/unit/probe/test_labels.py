@@ -73,6 +73,27 @@ def test_no_site_no_label_and_no_value_no_label() -> None:
     assert LabelReader(None).read(sys._getframe()).site is None
 
 
+def test_a_function_inside_a_function_is_named_as_maps_name_it() -> None:
+    """Maps leave out `<locals>`, which Python's own names hold."""
+
+    class Local:
+        def capture(self, size: int) -> FrameType:
+            def body() -> FrameType:
+                return sys._getframe()
+
+            return body()
+
+    inside = "test_a_function_inside_a_function_is_named_as_maps_name_it.Local.capture.body"
+    for spelled in (
+        inside,
+        "test_a_function_inside_a_function_is_named_as_maps_name_it.<locals>.Local.capture.<locals>.body",
+    ):
+        raw = pathmap(
+            "size", f"x:{spelled}", chain=[{"file": HERE, "line": 1, "qualname": f"x:{spelled.rpartition('.')[0]}"}]
+        )
+        assert LabelReader(raw).read(Local().capture(4)).label == "target:decode@4"
+
+
 def test_of_two_paths_over_a_site_the_call_chain_decides() -> None:
     raw = pathmap("shape", chain=[{"file": HERE, "line": 1, "qualname": "t:Runner.drive"}])
     other = {**raw["paths"][0], "id": "p2", "name": "draft:decode"}

@@ -92,6 +92,8 @@ class Declarations:
     defaults: dict[str, Value] = field(default_factory=dict)
     #: dest to the spelling that the command uses.
     given: dict[str, str] = field(default_factory=dict)
+    #: dest to the value that the command gives, before any resolution.
+    values: dict[str, Value] = field(default_factory=dict)
 
     def add(self, declaration: Declaration) -> None:
         """Add one; a spelling declared twice means the later one."""
@@ -262,6 +264,7 @@ def parse(machine: Calls, parser: Value, tokens: Sequence[str]) -> Instance:
             cause = frozenset({f"flag:{declaration.dest}"})
             namespace.attrs[declaration.dest] = taint(namespace.attrs[declaration.dest], cause)
         declarations.given[declaration.dest] = name
+        declarations.values[declaration.dest] = namespace.attrs.get(declaration.dest, ABSENT)
     for name, text in machine.assumed_fields.items():
         _assume(machine, parser, declarations, name, text, namespace)
     _predict(machine, parser, declarations, namespace)

@@ -8,6 +8,7 @@ from sgl_graph.analyzer.static.config import containers, operators
 from sgl_graph.analyzer.static.config.methods import apply_plain, sort_values
 from sgl_graph.analyzer.static.config.operators import from_python, inner_deps
 from sgl_graph.analyzer.static.config.registry import native
+from sgl_graph.analyzer.static.config.runs import members, turned
 from sgl_graph.analyzer.static.config.values import (
     ABSENT,
     NO_DEPS,
@@ -140,8 +141,7 @@ def _set(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
         result.items = dict.fromkeys(items, True)
         return result
     for item in items:
-        runs = [value for run in item.runs for value in run] if type(item) is Alternatives else [item]
-        for value in runs:
+        for value, _ in members([item]):
             if type(item) is Alternatives:
                 value = fuzzy([value, ABSENT], False, item.deps)
             if type(value) is Fuzzy and ABSENT in value.options:
@@ -187,8 +187,7 @@ def _reversed(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value
     items = machine.runs(arguments[0])
     if items is None:
         return unknown(inner_deps(arguments[0]), machine.place())
-    turned = [Alternatives(tuple(r[::-1] for r in i.runs), i.deps) if type(i) is Alternatives else i for i in items]
-    return ListV(turned[::-1])
+    return ListV(turned(items))
 
 
 @native("builtins.enumerate")

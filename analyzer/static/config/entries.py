@@ -67,7 +67,8 @@ def _entry(configuration: ResolvedConfiguration, name: str, value: Value, defaul
     shown = to_json(value)
     assumed = head in configuration.launch.assumptions.fields
     if plain is ABSENT or (shown is None and plain is not None and type(plain) is not Instance):
-        return Entry(name, None, Source.UNRESOLVED, decided_by=place, depends=depends)
+        asked = _asked_for(configuration, name, value) if given else None
+        return Entry(name, None, Source.UNRESOLVED, predicted=asked, decided_by=place, depends=depends)
     if assumed:
         return Entry(name, shown, Source.ASSUMPTION, decided_by=place, depends=depends)
     if not deps and _equal(plain, single(default)):
@@ -105,14 +106,23 @@ def _equal(a: Any, b: Any) -> bool:
 
 def _as_given(configuration: ResolvedConfiguration, name: str, value: Value) -> bool:
     """Whether resolution left an argument as the command gives it."""
-    record = configuration.record
-    raw = record.attrs.get(name, ABSENT) if record is not None else ABSENT
-    return _equal(single(raw), single(value))
+    return _equal(_given_value(configuration, name), single(value))
+
+
+def _given_value(configuration: ResolvedConfiguration, name: str) -> Value:
+    """What the command gives for an argument, before any resolution."""
+    return single(configuration.evaluator.declarations.values.get(name, ABSENT))
+
+
+def _asked_for(configuration: ResolvedConfiguration, name: str, value: Value) -> Any:
+    """What the command gives for an argument that resolution may leave as it is; None where it may not."""
+    raw = _given_value(configuration, name)
+    return to_json(raw) if any(_equal(option, raw) for option in options_of(value)[0]) else None
 
 
 def _decided(configuration: ResolvedConfiguration, name: str, value: Value) -> Place | None:
-    if type(value) is Fuzzy and value.place is not None:
-        return value.place
+    if type(value) is Fuzzy and value.place is not None and value.place.line:
+        return value.place  # line 0: the question itself, asked once the resolution was over
     machine = configuration.evaluator
     record = configuration.record
     head = name.split(".")[0]

@@ -31,6 +31,7 @@ Signal = tuple[str, Value]
 Difference = dict[int, tuple[Heap, Any]]
 FELL_THROUGH: Signal = ("", None)
 _MAX_RUNS = 8
+_MAX_ELEMENTS = 400
 
 
 class Raised(Exception):
@@ -229,5 +230,28 @@ def _join_lists(states: list[Any], deps: Deps) -> Any:
         if not any(same(tail, known) for known in distinct):
             distinct.append(tail)
     if len(distinct) > _MAX_RUNS:
-        return [], deps
+        return _each_apart(lists[0][:prefix], distinct, deps)
     return [*lists[0][:prefix], Alternatives(tuple(distinct), deps)], None
+
+
+def _each_apart(prefix: list[Value], tails: list[tuple[Value, ...]], deps: Deps) -> Any:
+    """Too many endings to tell apart: one order that holds them all, in which every element may be missing.
+
+    An element that an ending repeats, or that stands in another order there, is taken once more.
+    """
+    merged: list[Value] = []
+    for tail in tails:
+        at = 0
+        for item in tail:
+            found = next((n for n in range(at, len(merged)) if same(merged[n], item)), None)
+            if found is None:
+                merged.insert(at, item)
+                found = at
+            at = found + 1
+    if len(merged) > _MAX_ELEMENTS:
+        return [], deps
+    return [*prefix, *(item if _may_be_missing(item) else Alternatives(((item,), ()), deps) for item in merged)], None
+
+
+def _may_be_missing(item: Value) -> bool:
+    return type(item) is Alternatives and () in item.runs

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sgl_graph.analyzer.static.config import containers, operators
 from sgl_graph.analyzer.static.config.operators import Inexact, from_python, inner_deps, to_python
+from sgl_graph.analyzer.static.config.runs import turned
 from sgl_graph.analyzer.static.config.values import (
     ABSENT,
     NO_DEPS,
@@ -20,6 +21,8 @@ from sgl_graph.analyzer.static.config.values import (
     Value,
     deps_of,
     fuzzy,
+    is_open,
+    options_of,
     single,
     taint,
     unknown,
@@ -154,7 +157,7 @@ def _sort(machine: Calls, value: ListV, arguments: list[Value], keywords: dict[s
 
 def _reverse(machine: Calls, value: ListV, arguments: list[Value], keywords: dict[str, Value]) -> Value:
     machine.touch(value)
-    value.items.reverse()
+    value.items = turned(value.items)
     return None
 
 
@@ -197,6 +200,10 @@ def _get(machine: Calls, value: DictV, arguments: list[Value], keywords: dict[st
             return fuzzy([*rest, default], found.open, found.deps, found.place)
         return found
 
+    if is_open(arguments[0]):
+        present = [option for item in value.items.values() for option in options_of(item)[0] if option is not ABSENT]
+        unsettled = value.opaque is not None or any(map(is_open, value.items.values()))
+        return fuzzy([*present, default], unsettled, deps_of(arguments[0]), machine.place())
     return operators.lift(machine, work, arguments[0])
 
 

@@ -7,10 +7,10 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sgl_graph.analyzer.static.config.runs import holds_something, may_hold_something
 from sgl_graph.analyzer.static.config.values import (
     ABSENT,
     NO_DEPS,
-    Alternatives,
     Bound,
     ClassV,
     Deps,
@@ -145,17 +145,12 @@ def _truth_of(machine: Operations, value: Value) -> Verdict:
     if kind is ListV:
         if value.opaque is not None:
             return None, value.opaque
+        if holds_something(value.items):
+            return True, NO_DEPS
         deps: Deps = NO_DEPS
         for item in value.items:
-            if type(item) is Alternatives:
-                if all(item.runs):
-                    return True, NO_DEPS
-                deps |= item.deps
-            elif type(item) is Fuzzy and ABSENT in item.options:
-                deps |= item.deps
-            else:
-                return True, NO_DEPS
-        return (None if value.items else False), deps
+            deps |= item.deps  # whatever is not certain to be there rests on something
+        return (None if may_hold_something(value.items) else False), deps
     if kind is DictV or kind is SetV:
         certain = any(not (type(item) is Fuzzy and ABSENT in item.options) for item in value.items.values())
         if certain:

@@ -19,7 +19,7 @@ from sgl_graph.analyzer.static.config.protocol import Place, Starts
 from sgl_graph.analyzer.static.config.values import ABSENT, Instance, ListV, Value, single
 from sgl_graph.analyzer.static.project import Project
 
-_UNKNOWN_MODEL_STEPS = 40_000
+_UNKNOWN_MODEL_STEPS = 250_000
 
 
 def resolve(project: Project, launch: Launch) -> ResolvedConfiguration:

@@ -10,6 +10,7 @@ from sgl_graph.analyzer.static.config import operators
 from sgl_graph.analyzer.static.config.exceptions import matches
 from sgl_graph.analyzer.static.config.journal import FELL_THROUGH, Level, Outcome, Raised, Signal
 from sgl_graph.analyzer.static.config.machine import Exhausted, Unsupported, bound_names
+from sgl_graph.analyzer.static.config.narrowing import narrow
 from sgl_graph.analyzer.static.config.simple_statements import SimpleStatements
 from sgl_graph.analyzer.static.config.values import (
     ABSENT,
@@ -84,7 +85,15 @@ class Statements(SimpleStatements):
     def _if(self, statement: f.Statement) -> Signal:
         truth, deps = self.test(statement[2])
         if truth is None:
-            return self.fork([lambda: self.execute(statement[3]), lambda: self.execute(statement[4])], deps)
+
+            def branch(outcome: bool) -> Callable[[], Signal]:
+                def run() -> Signal:
+                    narrow(self, statement[2], outcome)
+                    return self.execute(statement[3] if outcome else statement[4])
+
+                return run
+
+            return self.fork([branch(True), branch(False)], deps)
         body = statement[3] if truth else statement[4]
         if not deps:
             return self.execute(body)
@@ -414,12 +423,14 @@ def _search_items(items: Sequence[Value], position: int | None, key: str, found:
         else:
             table = item
         options, open_ = options_of(table)
-        if open_ or not all(type(option) is DictV and option.opaque is None for option in options):
+        if open_ or not all(type(option) is DictV for option in options):
             return None
         hits = 0
         for option in options:
             value = option.items.get(key, ABSENT)
             if value is ABSENT:
+                if option.opaque is not None:
+                    found.append(unknown(option.opaque | deps_of(table)))
                 continue
             if type(value) is Fuzzy and ABSENT in value.options:
                 rest = fuzzy([o for o in value.options if o is not ABSENT], value.open, value.deps, value.place)

@@ -23,6 +23,8 @@ NO_DEPS: Deps = frozenset()
 MAX_OPTIONS = 12
 #: More objects of one record class than this are merged into one whose fields hold the possibilities.
 MAX_RECORDS = 4
+#: Nor are more lists than possibilities, as long as they hold no more different elements than this.
+MAX_MEMBERS = 100
 _ATOMS = (str, int, float, bool, type(None), bytes)
 
 
@@ -458,6 +460,8 @@ def fuzzy(options: Iterable[Value], open_: bool, deps: Deps, place: Place | None
     if len(flat) > MAX_RECORDS:
         flat = _merge_records(flat)
     if len(flat) > MAX_OPTIONS:
+        flat = _merge_tables(_merge_lists(flat))
+    if len(flat) > MAX_OPTIONS:
         flat, open_ = [], True
     if len(flat) == 1 and not open_ and not deps:
         return flat[0]
@@ -539,3 +543,29 @@ def _merge_records(options: list[Value]) -> list[Value]:
         elif not any(item is summary for item in result):
             result.append(summary)
     return result
+
+
+def _merge_lists(options: list[Value]) -> list[Value]:
+    """Too many lists to tell apart: one that may hold any of their elements, in which each may be missing."""
+    lists = [option for option in options if type(option) is ListV]
+    if len(lists) < 2 or any(not item.exact for item in lists):
+        return options
+    members: list[Value] = []
+    for item in lists:
+        members += [element for element in item.items if not any(same(element, known) for known in members)]
+    if len(members) > MAX_MEMBERS:
+        return options
+    rest = [option for option in options if type(option) is not ListV]
+    return [ListV([Alternatives(((element,), ()), NO_DEPS) for element in members]), *rest]
+
+
+def _merge_tables(options: list[Value]) -> list[Value]:
+    """Too many dictionaries to tell apart: one that may hold what any of them holds under each key."""
+    tables = [option for option in options if type(option) is DictV]
+    if len(tables) < 2 or any(item.opaque is not None or item.factory is not None for item in tables):
+        return options
+    keys = dict.fromkeys(key for item in tables for key in item.items)
+    if len(keys) > MAX_MEMBERS:
+        return options
+    merged = {key: fuzzy((item.items.get(key, ABSENT) for item in tables), False, NO_DEPS) for key in keys}
+    return [DictV(merged), *(option for option in options if type(option) is not DictV)]

@@ -215,3 +215,18 @@ def test_flags_are_held_against_the_release_that_is_asked(run: Run) -> None:
     with pytest.raises(CommandInvalid, match="is not one of") as caught:
         run("0.5.23", "--attention-backend nothing")
     assert "sglang/srt/arg_groups/fields/exec_.py:" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize("version", ["0.5.23", "0.5.20", "0.5.17"])
+def test_without_a_model_what_does_not_rest_on_it_is_still_decided(run: Run, version: str) -> None:
+    found = run(version, "--tp-size 2 --lora-backend triton --attention-backend triton", model=None)
+    settled = values(found)
+    assert found.starts.value and not found.evaluator.unfinished
+    assert (settled["device"], settled["tp_size"], settled["lora_backend"]) == ("cuda", 2, "triton")
+    assert settled["moe_a2a_backend"] == "none" and settled["pp_size"] == 1
+    # Some models force another backend, or switch a phase off: what the command gives is a prediction.
+    assert settled["attention_backend"] == ("?", "triton")
+    assert settled["cuda_graph_config.decode.backend"] == ("?", None)
+    assert found.unresolved[0].what == "configuration of m" and len(found.unresolved) < 60
+    # One model family turns prefill capture on again under this flag, so only decode is settled.
+    assert sizes(run(version, "--disable-cuda-graph", model=None))["decode"] == ()

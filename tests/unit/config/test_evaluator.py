@@ -10,7 +10,7 @@ import pytest
 from sgl_graph.analyzer.static.config.facts import LaunchFacts
 from sgl_graph.analyzer.static.config.journal import Raised
 from sgl_graph.analyzer.static.config.model import configuration
-from sgl_graph.analyzer.static.config.values import Fuzzy, unknown
+from sgl_graph.analyzer.static.config.values import Fuzzy, options_of, single, unknown
 
 _spec = importlib.util.spec_from_file_location("config_programs", Path(__file__).with_name("programs.py"))
 assert _spec is not None and _spec.loader is not None
@@ -200,3 +200,88 @@ def test_the_text_part_of_a_model_is_its_own_configuration() -> None:
     text = "def main(config):\n    return config.get_text_config().model_type\n"
     assert values(text, "main", plain).constants == ("llama",)
     assert values(text, "main", tower).constants == ("qwen",)
+
+
+@pytest.mark.parametrize(
+    ("test", "expected"),
+    [
+        ("x is not None", {1, 2, "none"}),
+        ("x", {1, 2, "none"}),
+        ("not (x is None)", {1, 2, "none"}),
+        ("x is not None and x != 2", {1, "none"}),
+        ("x in (1, 2)", {1, 2, "none"}),
+    ],
+)
+def test_a_test_narrows_the_local_name_that_it_asks(test: str, expected: set[object]) -> None:
+    found = values(
+        f"def main(x):\n    if {test}:\n        return x\n    return 'none'\n",
+        "main",
+        Fuzzy((None, 1, 2), False, frozenset(["f"])),
+    )
+    assert found.complete and set(found.constants) == expected
+
+
+def test_a_test_of_something_unknown_narrows_nothing_away() -> None:
+    found = values("def main(x):\n    if x:\n        return x\n    return x\n", "main", unknown(["f"]))
+    assert not found.complete
+
+
+LOG = """
+    def read(log, name):
+        for source, declared in reversed(log):
+            if name in declared:
+                return declared[name]
+        return "raw"
+
+    def declare(log, flags):
+        if flags[0]:
+            log.append(("a", {"a": 1}))
+            if flags[1]:
+                log.append(("b", {"b": 2}))
+                return
+            if flags[2]:
+                log.append(("c", {"a": 3}))
+                if flags[3]:
+                    log.append(("d", {"a": 4}))
+                    return
+        if flags[4]:
+            log.append(("e", {"a": 5}))
+            return
+        if flags[5]:
+            log.append(("f", {"a": 6}))
+"""
+
+
+def test_a_log_with_too_many_endings_still_tells_what_it_can_hold() -> None:
+    text = LOG + (
+        "\n    def main(flags):\n        log = [('first', {'z': 0})]\n        declare(log, flags)\n"
+        "        log.append(('last', {'y': 9}))\n        return read(log, 'a'), read(log, 'b'), read(log, 'y'), read(log, 'z'), read(log, 'q')\n"
+    )
+    machine = programs.evaluator(text)
+    result = programs.run(machine, "main", unknown(["f"]))
+    options = [set(options_of(item)[0]) for item in result]
+    assert options[0] >= {"raw", 1, 3, 4, 5, 6} and options[1] == {"raw", 2}
+    assert [single(item) for item in result[2:]] == [9, 0, "raw"]
+
+
+def test_an_unknown_key_gives_any_of_the_values() -> None:
+    rows = ", ".join(f"'m{n}': [make({n})]" for n in range(20))
+    text = f"""
+    def make(n):
+        def provider():
+            return {{"size": n % 3}}
+        return provider
+
+    TABLE = {{{rows}}}
+    PLAIN = {{{", ".join(f"'m{n}': {{'k': {n % 2}}}" for n in range(20))}}}
+
+    def main(key):
+        found = {{}}
+        for provider in TABLE.get(key, ()):
+            found.update(provider())
+        return found.get("size", "none"), PLAIN.get(key, {{}}).get("k", "none"), found.get("other", "none")
+    """
+    result = programs.run(programs.evaluator(text), "main", unknown(["key"]))
+    assert set(options_of(result[0])[0]) == {0, 1, 2, "none"} and not result[0].open
+    assert set(options_of(result[1])[0]) == {0, 1, "none"} and not result[1].open
+    assert single(result[2]) == "none"

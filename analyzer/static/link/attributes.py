@@ -33,6 +33,7 @@ from sgl_graph.analyzer.static.link.values import (
     Values,
     Wrapped,
 )
+from sgl_graph.analyzer.static.linked import Known
 
 if TYPE_CHECKING:
     from sgl_graph.analyzer.static.link.interpreter import Interpreter
@@ -303,6 +304,7 @@ class Attributes:
                     continue
                 if name == "start" and base.path.endswith(_RUNNERS):
                     return self.of_instance(instance, "run", receiver)
+                self._steps(base, cls, own, name)
                 path = f"{base.path}().{name}"
                 return frozenset((External.of(path),)) if self._in.keeps(path) else ANYTHING
         return self._in.starved()
@@ -417,9 +419,17 @@ class Attributes:
             return frozenset((Builtin.of("object.__new__"),))
         for base in mro_of.mro:
             if isinstance(base, External):
+                self._steps(base, mro_of, receiver, name)
                 path = f"{base.path}().{name}"
                 return frozenset((External.of(path),)) if self._in.keeps(path) else ANYTHING
         return frozenset((Builtin.of("object"),))
+
+    def _steps(self, base: External, cls: ClassValue, receiver: Value, name: str) -> None:
+        """A method of a base outside the checkout is asked for that calls methods which subclasses override."""
+        for suffix, name_of_caller, steps in _TEMPLATES:
+            if name == name_of_caller and base.path.endswith(suffix):
+                for step in steps:
+                    self._in.calls.call_simple(self._bind(cls, receiver, step), [ANYTHING] * 3, known=Known.OVERRIDE)
 
     # -- stores
 
@@ -471,6 +481,15 @@ class Attributes:
 
 #: Bases of the standard library whose `start` leads to `run`.
 _RUNNERS = ("threading.Thread", ".Process", "threading.Timer")
+#: Bases outside the checkout, the method that runs them, and what that calls on itself.
+_TEMPLATES = (
+    (
+        "torch.fx.Interpreter",
+        "run",
+        ("run_node", "placeholder", "get_attr", "call_function", "call_method", "call_module", "output"),
+    ),
+    ("torch.fx.Transformer", "transform", ("placeholder", "get_attr", "call_function", "call_method", "call_module")),
+)
 #: Bases of the standard library that add no attribute anybody asks for by name.
 _PURE_BASES = ("abc.", "typing.", "enum.", "object", "typing_extensions.")
 #: Names that containers, strings and generators answer to; anything else on one of them is a mistake of the analysis.

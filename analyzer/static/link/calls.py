@@ -557,6 +557,16 @@ class Calls:
                     record = self._world.record_implicit(frame, value, self._in.line)
                     self.invoke(frame, value, Arguments([], {}, ANYTHING, ANYTHING), record, ("escape",))
 
+    def given_away(self, frame: Frame, owners: Values, values: Values) -> None:
+        """Functions, and objects that are called like functions, kept by something that is not seen: it may call them."""
+        if not any(isinstance(owner, Unknown) for owner in owners):
+            return
+        self.escape(frame, (values,))
+        for value in values:
+            if isinstance(value, Instance):
+                for concrete in self._world.concrete(value):
+                    self.escape(frame, (self._in.attributes.class_level(concrete.cls, "__call__", concrete),))
+
 
 def _how(callee: Expression, receivers: Values) -> Known:
     if callee[0] == "s" or (callee[0] == "c" and callee[1][0] == "a" and callee[1][2] == "get"):

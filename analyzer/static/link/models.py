@@ -148,7 +148,10 @@ class Models(Library):
                     if default and isinstance(owner, Instance) and not self._exists(owner, name.value):
                         found |= default
                         continue
-                    found |= self._in.attributes.get(frozenset((owner,)), name.value) or default
+                    values = self._in.attributes.get(frozenset((owner,)), name.value) or default
+                    if values == ANYTHING and isinstance(owner, Instance):
+                        values |= default  # it is there only if a base outside the checkout has it
+                    found |= values
             elif isinstance(name, Pattern):
                 found |= self._matching(owners, name)
                 found |= default

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from sgl_graph.analyzer.records.pathmap import CodeRef
@@ -55,9 +56,13 @@ class Keys:
         return self._first([inner for scope in scopes for inner in scope.walk()])
 
     def _first(self, scopes: list[Scope]) -> KeyOf | None:
+        """Where a graph itself is filed says more than where a record is filed that will receive one."""
+        return self._filed(scopes, self._is_graph) or self._filed(scopes, self._is_graph_value)
+
+    def _filed(self, scopes: list[Scope], is_graph_value: Callable[[Scope, Expression], bool]) -> KeyOf | None:
         for scope in scopes:
             for target, value, line, _ in scope.assignments:
-                if not self._is_graph_value(scope, value):
+                if not is_graph_value(scope, value):
                     continue
                 found = self._key_of_target(scope, target)
                 if found is not None:
@@ -65,6 +70,11 @@ class Keys:
                     text, fields = self._describe(scope, found)
                     return KeyOf(text, render(found, 400), where, fields)
         return None
+
+    def _is_graph(self, scope: Scope, value: Expression) -> bool:
+        if value[0] in ("v", "x", "d", "L", "cmp"):
+            return False
+        return any(is_graph(tag) is not None for tag in self._types.evaluate(scope, value))
 
     def _is_graph_value(self, scope: Scope, value: Expression) -> bool:
         if value[0] in ("v", "x", "d", "L", "cmp"):

@@ -82,15 +82,18 @@ class PathFinder:
         """All paths, sorted by name."""
         found: list[PathEntry] = []
         used: set[str] = set()
+        without: list[str] = []
         for runner in sorted(self._owners.runners.effects):
             if not self._capturing(runner):
                 continue
             tables = self._tables_of(runner)
+            if not tables:
+                without.append(runner)
             used |= set(tables)
             found += [self._runner_path(runner, table, draft) for table in tables for draft in self._sides(runner)]
         for table in sorted(self._owners.tables.effects.keys() - used):
             if self._capturing_table(table):
-                found.append(self._table_path(table))
+                found.append(self._table_path(table, without))
         found += self._loose_paths()
         found = [path for path in found if path.reachable != "no"]
         found = self._nested(found)
@@ -124,7 +127,14 @@ class PathFinder:
         if made_for:
             capturing = {t for t in capturing if not self._in.devices(t) or self._in.devices(t) & made_for}
         held = self._held(runner, attributes)
+        if held and not capturing & held and all(self._beside(name, capturing) for name in held):
+            return []  # what it holds in this configuration captures nothing itself
         return sorted(capturing & held) if capturing & held else sorted(capturing)
+
+    def _beside(self, name: str, tables: set[str]) -> bool:
+        """Whether a class was made to stand in the place of these tables: they have a base in common."""
+        own = set(self._types.mro(name))
+        return any(own & set(self._types.mro(table)) for table in tables)
 
     def _held(self, runner: str, attributes: set[str]) -> set[str]:
         holdings = self._in.holdings or {}
@@ -178,14 +188,21 @@ class PathFinder:
 
     # -- tables that serve themselves, and graphs that functions keep
 
-    def _table_path(self, table: str) -> PathEntry:
+    def _table_path(self, table: str, without: Sequence[str]) -> PathEntry:
+        """A table that serves itself, or a runner (one of `without`) whose own tables this configuration leaves out."""
         family = family_of_name(table)
+        phase = _PHASES.get(family)
+        runners = [r for r in without if phase is not None and _PHASES.get(family_of_name(r)) == phase]
+        runner = runners[0] if len(runners) == 1 and not is_draft(table) else table
         sites = self._sites_of(self._with_parts(table))
-        reachable, trigger = self._reach(sites, table, [], table)
+        built = self._constructions.get(runner, []) if runner != table else []
+        reachable, trigger = self._reach(sites, table, built, runner)
+        if self._inherited(table):
+            reachable = "no"
         captures = [raw for raw, _ in sites if raw.role == "capture" and raw.scope.kind == "function"]
         chain = self._in.chains.to_function([outermost(raw.scope).name for raw in captures])
         role = "draft" if is_draft(table) else "target"
-        return self._entry(family, role, table, table, sites, reachable, trigger, tuple(chain))
+        return self._entry(family, role, runner, table, [*sites, *built], reachable, trigger, tuple(chain))
 
     def _loose_paths(self) -> list[PathEntry]:
         """Captures by functions and classes that own no table: tuners, compiled callables, call records."""
@@ -281,11 +298,12 @@ class PathFinder:
         elif runner != table and self._in.chains.linked:
             alive = self._in.chains.constructed(runner)
             reachable = worse(reachable, alive) if alive is not None else reachable
-        elif (
-            self._in.chains.linked and self._in.chains.constructed(table) == "no" and not self._in.chains.enters(table)
-        ):
-            reachable = "no"  # what runs is inherited, and runs for another class
         return reachable, trigger
+
+    def _inherited(self, table: str) -> bool:
+        """Whether no such object is made: what runs of it is inherited, and runs for another class."""
+        chains = self._in.chains
+        return chains.linked and chains.constructed(table) == "no" and not chains.enters(table)
 
     def _entry(
         self,
@@ -384,7 +402,8 @@ class PathFinder:
             return Label(key="none", expression="", enumerable=False)
         phase = _PHASES.get(family)
         buckets = self._in.buckets.get(phase) if phase is not None and runner != table else None
-        clamp = self._in.chains.clamp_of(self._types, runner) if buckets is not None else None
+        built = [raw for raw, _ in self._constructions.get(runner, [])]
+        clamp = self._in.chains.clamp_of(self._types, runner, built) if buckets is not None else None
         return Label(
             key=found.key,
             expression=found.expression,

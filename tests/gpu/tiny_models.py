@@ -15,6 +15,36 @@ def llama(folder: Path) -> Path:
     return _write(folder, config, [*_dense(), *_ends()])
 
 
+def wide_llama(folder: Path) -> Path:
+    """Eight layers of width 1024: a step with some work in it, for measurements."""
+    hidden, inner, heads, kv_heads, vocabulary = 1024, 4096, 16, 4, 8192
+    config = _config("LlamaForCausalLM", "llama") | {
+        "hidden_size": hidden,
+        "intermediate_size": inner,
+        "num_hidden_layers": 8,
+        "num_attention_heads": heads,
+        "num_key_value_heads": kv_heads,
+        "vocab_size": vocabulary,
+    }
+    tensors: list[Tensor] = [
+        ("model.embed_tokens.weight", (vocabulary, hidden), "unit"),
+        ("model.norm.weight", (hidden,), "ones"),
+        ("lm_head.weight", (vocabulary, hidden), "random"),
+    ]
+    for layer in range(8):
+        at = f"model.layers.{layer}"
+        for name, rows in (("q", heads * HEAD_DIM), ("k", kv_heads * HEAD_DIM), ("v", kv_heads * HEAD_DIM)):
+            tensors.append((f"{at}.self_attn.{name}_proj.weight", (rows, hidden), "random"))
+        tensors.append((f"{at}.self_attn.o_proj.weight", (hidden, heads * HEAD_DIM), "random"))
+        tensors += [(f"{at}.{name}_layernorm.weight", (hidden,), "ones") for name in ("input", "post_attention")]
+        tensors += [
+            (f"{at}.mlp.gate_proj.weight", (inner, hidden), "random"),
+            (f"{at}.mlp.up_proj.weight", (inner, hidden), "random"),
+            (f"{at}.mlp.down_proj.weight", (hidden, inner), "random"),
+        ]
+    return _write(folder, config, tensors)
+
+
 def qwen3_moe(folder: Path) -> Path:
     """A mixture of eight experts, two a token."""
     extra = {

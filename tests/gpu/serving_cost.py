@@ -1,0 +1,334 @@
+"""What watching costs a real SGLang: one serving command ordinary and with parts of the probe, measured in turn on a quiet GPU.
+
+usage: python3 tests/gpu/serving_cost.py --bundle DIR --out DIR [--model wide|tiny] [--limit SECONDS] [--rounds N] [--map FILE]
+
+Variants: `ordinary` has no probe; `hooks` sees captures and replays, reads labels and writes receipts; `no-stacks` inspects
+graphs and follows the allocator besides; `whole` gathers stacks with the allocator's events, as `sgl-graph run` does. All
+servers are up together and idle but for the one that is measured; rounds go through the variants in alternating order, so that
+drift of the host falls on each. OUT/cost-MODEL.json holds every measurement, OUT/cost-MODEL.md the table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from run_sglang import COMMON, REPOSITORY, SMALL_PREFILL, WORK, unpack
+
+#: Probe settings of each variant; None is no probe.
+VARIANTS: dict[str, dict[str, bool] | None] = {
+    "ordinary": None,
+    "hooks": {"count_only": True},
+    "no-stacks": {"stacks": False},
+    "whole": {},
+}
+#: Started together, to compile what is new; then each of the others alone, so that its start can be compared.
+TOGETHER, ALONE = ("hooks", "no-stacks"), ("ordinary", "whole")
+#: Seconds of each measurement.
+DECODE_SECONDS, PREFILL_SECONDS = 5.0, 2.5
+_ANSWER, _PROMPT, _PREFILL = 1800, 8, 1500
+_BEGAN = time.monotonic()
+_seeds = itertools.count()
+
+
+@dataclass
+class Measured:
+    """All that was measured of a variant."""
+
+    start: float = 0.0
+    alone: bool = False
+    capture: float = 0.0
+    host_mib: dict[str, float] = field(default_factory=dict)
+    device_mib: float | None = None
+    tokens_a_second: dict[str, list[float]] = field(default_factory=dict)
+
+
+class Serving:
+    """One variant's server."""
+
+    def __init__(self, name: str, model: Path, number: int, site: Path, map_bytes: bytes | None) -> None:
+        self.name, self.port = name, 25000 + 10 * number
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.log = WORK / "cost" / f"{name}.log"
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(site),
+            "HF_HUB_OFFLINE": "1",
+            "TRANSFORMERS_OFFLINE": "1",
+            "PYTHONUNBUFFERED": "1",
+            "PATH": os.pathsep.join(
+                [os.environ.get("PATH", ""), os.path.dirname(sys.executable), "/usr/local/cuda/bin"]
+            ),
+        }
+        self.injection = injected(name, WORK / "cost", map_bytes)
+        if self.injection is not None:
+            environment = self.injection.environment(environment)
+        self.began = time.monotonic()
+        self.device_before = device_used()
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                serving_command(model, self.port, 27000 + 10 * number),
+                env=environment,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def wait(self, limit: float) -> float:
+        """Seconds from launch to health.
+
+        Raises:
+            SystemExit: The server ended, or is not healthy in time.
+        """
+        while time.monotonic() - self.began < limit:
+            if self.process.poll() is not None:
+                break
+            try:
+                with urllib.request.urlopen(f"{self.url}/health", timeout=30):
+                    return time.monotonic() - self.began
+            except OSError:
+                time.sleep(0.25)
+        sys.exit(f"{self.name} did not start:\n" + self.log.read_text(errors="replace")[-3000:])
+
+    def generate(self, prompts: list[list[int]], tokens: int) -> int:
+        """Send one batch; how many tokens came."""
+        sampling = {"temperature": 0, "max_new_tokens": tokens, "ignore_eos": True}
+        body = json.dumps({"input_ids": prompts, "sampling_params": sampling}).encode()
+        request = urllib.request.Request(f"{self.url}/generate", body, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=120) as answer:
+            return sum(len(item["output_ids"]) for item in json.loads(answer.read()))
+
+    def decode(self, batch: int, seconds: float) -> float:
+        """Tokens a second of whole answers to a batch of short prompts."""
+        return rate(lambda: self.generate(prompts(batch, _PROMPT), _ANSWER), seconds)
+
+    def prefill(self, seconds: float) -> float:
+        """Prompt tokens a second, one new token each; no prompt begins like another."""
+
+        def send() -> int:
+            self.generate(prompts(4, _PREFILL), 1)
+            return 4 * _PREFILL
+
+        return rate(send, seconds)
+
+    def flush(self) -> None:
+        """Empty the prefix cache, so that every measurement begins alike."""
+        for _ in range(50):
+            try:
+                with urllib.request.urlopen(urllib.request.Request(f"{self.url}/flush_cache", b""), timeout=30):
+                    return
+            except OSError:
+                time.sleep(0.1)  # the last answer is not yet accounted for
+
+    def host_memory(self) -> dict[str, float]:
+        """Resident and unshared MiB of all its processes."""
+        import psutil
+
+        family = [psutil.Process(self.process.pid), *psutil.Process(self.process.pid).children(recursive=True)]
+        full = [member.memory_full_info() for member in family]
+        return {"resident": sum(m.rss for m in full) / 2**20, "unshared": sum(m.uss for m in full) / 2**20}
+
+    def stop(self) -> None:
+        """End its whole group."""
+        if self.injection is not None:
+            self.injection.seal()
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            try:
+                os.killpg(self.process.pid, number)
+                self.process.wait(8)
+            except (ProcessLookupError, subprocess.TimeoutExpired):
+                continue
+
+
+def injected(name: str, folder: Path, map_bytes: bytes | None) -> Any:
+    """The injection of a variant, or None."""
+    settings = VARIANTS[name]
+    if settings is None:
+        return None
+    import shutil
+
+    from sgl_graph.runtime.inject import ProbeSettings, write_injection
+
+    target = folder / name
+    shutil.rmtree(target, ignore_errors=True)
+    chosen = ProbeSettings(run="cost", launch="instrumented", receipts=target / "receipts", **settings)
+    return write_injection(target / "inject", chosen, map_bytes)
+
+
+def serving_command(model: Path, port: int, nccl_port: int) -> list[str]:
+    """The command that every variant serves."""
+    ports = ["--port", str(port), "--nccl-port", str(nccl_port)]
+    head = ["python3", "-m", "sglang.launch_server", "--model-path", str(model)]
+    return [*head, *COMMON.split(), *SMALL_PREFILL.split(), *ports]
+
+
+def prompts(count: int, length: int) -> list[list[int]]:
+    """Token ids that were not sent before; already the first two differ between any two prompts near in time."""
+    seed = next(_seeds)
+    return [
+        [3 + (seed * count + i) % 1000, *(3 + (seed * 31 + i * 17 + j * 7) % 1000 for j in range(length - 1))]
+        for i in range(count)
+    ]
+
+
+def rate(send: Callable[[], int], seconds: float) -> float:
+    """Units a second of whole calls until the time is over."""
+    total = 0
+    began = time.perf_counter()
+    while (spent := time.perf_counter() - began) < seconds:
+        total += send()
+    return total / spent
+
+
+def device_used() -> float | None:
+    """MiB in use on the first GPU."""
+    try:
+        import pynvml
+    except ImportError:
+        return None
+    try:
+        pynvml.nvmlInit()
+        return float(pynvml.nvmlDeviceGetMemoryInfo(pynvml.nvmlDeviceGetHandleByIndex(0)).used) / 2**20
+    except pynvml.NVMLError:
+        return None
+
+
+def captured_seconds(log: str) -> float:
+    """What the server itself says that its captures took."""
+    return sum(float(seconds) for seconds in re.findall(r"Capture .*? end\. elapsed=([\d.]+) s", log))
+
+
+def inspected(folder: Path) -> dict[str, float]:
+    """What reading graphs took, by the receipts: milliseconds a capture, and how many there were."""
+    spent = []
+    for path in sorted(folder.glob("*.jsonl")):
+        for line in path.read_text().splitlines():
+            record = json.loads(line) if line.endswith("}") else {}
+            if record.get("k") == "capture":
+                spent.append(sum((record.get("spent") or {}).values()) / 1000)
+    return {"captures": len(spent), "milliseconds": round(sum(spent), 1)}
+
+
+def table(model: str, found: dict[str, Measured], inspection: dict[str, dict[str, float]]) -> str:
+    """The measurements as Markdown."""
+    plain = found["ordinary"]
+
+    def cell(variant: Measured, what: str) -> str:
+        own, base = variant.tokens_a_second.get(what), plain.tokens_a_second.get(what)
+        if not own or not base:
+            return "not measured"
+        return f"{median(own):,.0f} ({median(own) / median(base):.3f})"
+
+    lines = [
+        f"| {model} | decode, batch 1 | decode, batch 8 | prefill | start | captures | host RSS / USS | device |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for name, one in found.items():
+        cells = [cell(one, what) for what in ("decode-1", "decode-8", "prefill")]
+        start = f"{one.start:.1f} s{'' if one.alone else ' (with another)'}"
+        host = " / ".join(f"{value:,.0f}" for value in one.host_mib.values())
+        device = "-" if one.device_mib is None or not one.alone else f"{one.device_mib:,.0f} MiB"
+        lines.append(f"| {name} | {' | '.join(cells)} | {start} | {one.capture:.2f} s | {host} MiB | {device} |")
+    for name, counted in inspection.items():
+        lines.append(f"\n{name}: {counted['captures']:.0f} captures read in {counted['milliseconds']} ms.")
+    return "\n".join(lines) + "\n"
+
+
+def measure(server: Serving, measured: Measured) -> None:
+    """One turn of a variant."""
+    turns: dict[str, Callable[[], float]] = {
+        "decode-8": lambda: server.decode(8, DECODE_SECONDS),
+        "decode-1": lambda: server.decode(1, DECODE_SECONDS),
+        "prefill": lambda: server.prefill(PREFILL_SECONDS),
+    }
+    for what, turn in turns.items():
+        server.flush()
+        value = turn()
+        measured.tokens_a_second.setdefault(what, []).append(value)
+        print(f"{time.monotonic() - _BEGAN:4.0f} {server.name}: {what} {value:,.0f} tokens/s", flush=True)
+
+
+def main() -> None:
+    """Start, measure in turn, write after every turn."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bundle", type=Path, required=True)
+    parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", "/tmp/sgl-graph-out")))
+    parser.add_argument("--model", choices=("wide", "tiny"), default="wide")
+    parser.add_argument("--limit", type=float, default=240.0)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--map", type=Path)
+    args = parser.parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
+    site, tool = unpack(args.bundle)
+    sys.path[:0] = [str(REPOSITORY / ".typeview"), str(tool)]
+    import tiny_models
+
+    maker = {"wide": tiny_models.wide_llama, "tiny": tiny_models.llama}[args.model]
+    model = maker(WORK / ("wide-llama" if args.model == "wide" else "llama"))
+    map_bytes = args.map.read_bytes() if args.map and args.map.exists() else None
+    found = {name: Measured() for name in VARIANTS}
+    servers: dict[str, Serving] = {}
+    numbers = {name: number for number, name in enumerate(VARIANTS)}
+
+    def write() -> None:
+        inspection = {name: inspected(WORK / "cost" / name / "receipts") for name in servers if VARIANTS[name] == {}}
+        body = {name: vars(one) for name, one in found.items()}
+        (args.out / f"cost-{args.model}.json").write_text(
+            json.dumps({"command": serving_command(model, 0, 0), "variants": body, "inspection": inspection}, indent=1)
+        )
+        (args.out / f"cost-{args.model}.md").write_text(table(args.model, found, inspection))
+
+    def started(name: str, alone: bool) -> None:
+        one, server = found[name], servers[name]
+        one.start, one.alone = server.wait(300), alone
+        one.capture = captured_seconds(server.log.read_text(errors="replace"))
+        after = device_used()
+        one.device_mib = None if after is None or server.device_before is None else after - server.device_before
+        print(f"{time.monotonic() - _BEGAN:4.0f} {name}: healthy after {one.start:.1f} s, captures {one.capture:.2f} s")
+
+    try:
+        for group in (TOGETHER, *((name,) for name in ALONE)):
+            for name in group:
+                servers[name] = Serving(name, model, numbers[name], site, map_bytes)
+            for name in group:
+                started(name, len(group) == 1)
+        for server in servers.values():
+            server.generate(prompts(8, _PROMPT), 64)
+            server.prefill(0.1)
+        slowest = 0.0
+        for turn in range(args.rounds):
+            began = time.monotonic()
+            if turn and began - _BEGAN + slowest > args.limit - 10:
+                print(f"{turn} rounds: no time for another", flush=True)
+                break
+            names = ["ordinary", "whole", "no-stacks", "hooks"]
+            for name in names if turn % 2 == 0 else names[::-1]:
+                measure(servers[name], found[name])
+                found[name].host_mib = servers[name].host_memory()
+                write()
+            slowest = max(slowest, time.monotonic() - began)
+    finally:
+        for server in servers.values():
+            server.stop()
+        write()
+    print((args.out / f"cost-{args.model}.md").read_text(), flush=True)
+
+
+if __name__ == "__main__":
+    main()

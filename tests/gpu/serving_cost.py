@@ -40,8 +40,8 @@ VARIANTS: dict[str, dict[str, bool] | None] = {
 #: Started together, to compile what is new; then each of the others alone, so that its start can be compared.
 TOGETHER, ALONE = ("hooks", "no-stacks"), ("ordinary", "whole")
 #: Seconds of each measurement.
-DECODE_SECONDS, PREFILL_SECONDS = 5.0, 2.5
-_ANSWER, _PROMPT, _PREFILL = 1800, 8, 1500
+DECODE_SECONDS, PREFILL_SECONDS = 6.0, 2.5
+_ANSWER, _PROMPT, _PREFILL = 1000, 8, 1500
 _BEGAN = time.monotonic()
 _seeds = itertools.count()
 
@@ -56,6 +56,8 @@ class Measured:
     host_mib: dict[str, float] = field(default_factory=dict)
     device_mib: float | None = None
     tokens_a_second: dict[str, list[float]] = field(default_factory=dict)
+    #: The same, call by call: the probe changes its way some seconds into steady load.
+    calls: dict[str, list[list[float]]] = field(default_factory=dict)
 
 
 class Serving:
@@ -114,9 +116,9 @@ class Serving:
         with urllib.request.urlopen(request, timeout=120) as answer:
             return sum(len(item["output_ids"]) for item in json.loads(answer.read()))
 
-    def decode(self, batch: int, seconds: float) -> float:
+    def decode(self, batch: int, seconds: float, calls: list[float]) -> float:
         """Tokens a second of whole answers to a batch of short prompts."""
-        return rate(lambda: self.generate(prompts(batch, _PROMPT), _ANSWER), seconds)
+        return rate(lambda: self.generate(prompts(batch, _PROMPT), _ANSWER), seconds, calls)
 
     def prefill(self, seconds: float) -> float:
         """Prompt tokens a second, one new token each; no prompt begins like another."""
@@ -187,12 +189,17 @@ def prompts(count: int, length: int) -> list[list[int]]:
     ]
 
 
-def rate(send: Callable[[], int], seconds: float) -> float:
-    """Units a second of whole calls until the time is over."""
-    total = 0
+def rate(send: Callable[[], int], seconds: float, calls: list[float] | None = None) -> float:
+    """Units a second of whole calls until the time is over; `calls` takes the rate of each."""
+    total, last = 0, 0.0
     began = time.perf_counter()
     while (spent := time.perf_counter() - began) < seconds:
-        total += send()
+        units = send()
+        total += units
+        now = time.perf_counter() - began
+        if calls is not None:
+            calls.append(round(units / (now - last), 1))
+        last = now
     return total / spent
 
 
@@ -252,16 +259,22 @@ def table(model: str, found: dict[str, Measured], inspection: dict[str, dict[str
 
 def measure(server: Serving, measured: Measured) -> None:
     """One turn of a variant."""
+    calls: dict[str, list[float]] = {"decode-8": [], "decode-1": []}
     turns: dict[str, Callable[[], float]] = {
-        "decode-8": lambda: server.decode(8, DECODE_SECONDS),
-        "decode-1": lambda: server.decode(1, DECODE_SECONDS),
+        "decode-8": lambda: server.decode(8, DECODE_SECONDS, calls["decode-8"]),
+        "decode-1": lambda: server.decode(1, DECODE_SECONDS, calls["decode-1"]),
         "prefill": lambda: server.prefill(PREFILL_SECONDS),
     }
     for what, turn in turns.items():
         server.flush()
         value = turn()
         measured.tokens_a_second.setdefault(what, []).append(value)
-        print(f"{time.monotonic() - _BEGAN:4.0f} {server.name}: {what} {value:,.0f} tokens/s", flush=True)
+        if what in calls:
+            measured.calls.setdefault(what, []).append(calls[what])
+        print(
+            f"{time.monotonic() - _BEGAN:4.0f} {server.name}: {what} {value:,.0f} tokens/s {calls.get(what)}",
+            flush=True,
+        )
 
 
 def main() -> None:

@@ -102,17 +102,27 @@ class Chains:
             for name in guard.depends
         }
 
-    def clamp_of(self, types: GraphTypes, runner: str) -> str | None:
-        """What bounds the runner's list of sizes besides the configuration: `x <= bound` in the function that makes it."""
+    def clamp_of(self, types: GraphTypes, runner: str, built: Sequence[RawSite] = ()) -> str | None:
+        """What bounds the runner's list of sizes besides the configuration: `x <= bound` where the list is made.
+
+        The nearest class that asks a function for its sizes counts; where that function bounds nothing, the function that
+        builds the runner may have bounded the list before.
+        """
         for ancestor in types.mro(runner):
-            for method in types.methods(ancestor).values():
-                for scope, call in ((method, call) for call in method.calls):
-                    for tag in types.evaluate(scope, call.expression[1]) if _makes_sizes(call.expression) else ():
-                        target = types.scopes.get(tag[5:]) if tag.startswith("func:") else None
-                        bound = _bound_of(target) if target is not None else None
-                        if bound is not None:
-                            return bound
-        return None
+            targets = [
+                target
+                for method in types.methods(ancestor).values()
+                for call in method.calls
+                if _makes_sizes(call.expression)
+                for tag in types.evaluate(method, call.expression[1])
+                if tag.startswith("func:") and (target := types.scopes.get(tag[5:])) is not None
+            ]
+            if targets:
+                found = next((bound for target in targets if (bound := bound_of(target)) is not None), None)
+                if found is not None:
+                    return found
+                break
+        return next((bound for raw in built if (bound := bound_of(raw.scope)) is not None), None)
 
     def _shortest(self, names: Sequence[str], draft: bool | None) -> list[CodeRef]:
         best: list[CodeRef] = []
@@ -203,14 +213,17 @@ def _makes_sizes(call: Expression) -> bool:
     return "capture" in name and ("size" in name or "tokens" in name or "bs" in name)
 
 
-def _bound_of(scope: Scope) -> str | None:
-    """The bound of `[x for x in sizes if x <= bound]`, followed to what it was read from."""
-    for target, value, _, _ in scope.assignments:
-        if target[0] != "n" or value[0] != "C":
+def bound_of(scope: Scope) -> str | None:
+    """The bound of `[x for x in sizes if x <= bound]`, followed to what it was read or computed from."""
+    kept = [value for target, value, _, _ in scope.assignments if target[0] == "n"]
+    for value in [*kept, *(value for value, _ in scope.returns)]:
+        while value[0] == "c" and len(value[2]) == 1:
+            value = value[2][0]  # `sorted(...)` and the like keep the elements
+        if value[0] != "C":
             continue
-        for _, _, tests in value[3]:
+        for element, _, tests in value[3]:
             for test in tests:
-                if test[0] == "cmp" and test[2][0][0] in ("<=", "<"):
+                if test[0] == "cmp" and test[1] == element and test[2][0][0] in ("<=", "<"):
                     return _origin(scope, test[2][0][1])
     return None
 
@@ -219,6 +232,6 @@ def _origin(scope: Scope, bound: Expression) -> str:
     """The attribute that a bound was first read from."""
     if bound[0] == "n":
         for binding in scope.bindings.get(bound[1], ()):
-            if binding.kind == "value" and binding.expression[0] == "a":
+            if binding.kind == "value" and binding.expression[0] in ("a", "b"):
                 return render(binding.expression)
     return render(bound)

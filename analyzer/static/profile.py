@@ -48,6 +48,18 @@ MEMORY_FUNCTIONS = frozenset(
         "get_cpu_memory_capacity",
     }
 )
+#: Functions that give the process groups of a live server, and the argument that is the group's size; the size of an
+#: attention group is what data-parallel and context-parallel groups leave of the tensor-parallel one.
+GROUP_MODULE = "sglang.srt.distributed.parallel_state"
+GROUP_SIZES = {
+    "get_tp_group": "tp_size",
+    "get_pp_group": "pp_size",
+    "get_attn_cp_group": "attn_cp_size",
+    "get_attn_tp_group": "attn_tp_size",
+    "get_moe_ep_group": "ep_size",
+}
+ATTENTION_TP, ATTENTION_TP_OF = "attn_tp_size", ("tp_size", "dp_size", "attn_cp_size")
+ATTENTION_DP_FIELD = "enable_dp_attention"
 #: Field of the arguments that holds the capture settings per phase, where a release has it.
 GRAPH_CONFIG_FIELD = "cuda_graph_config"
 #: Attributes of one phase: the sizes and their bound.
@@ -144,7 +156,9 @@ ANSWERED_MODULES = (
 )
 ANSWERED_FUNCTIONS = r"^(\w+\.)?(is|has|supports?|cpu_has|xpu_has|get)(_\w+)?$"
 #: Functions that tell by the model's configuration which kind of attention it has.
-MODEL_PREDICATES = r"^sglang\.srt\.configs\.hybrid_arch:\w+_config$"
+MODEL_PREDICATES = (
+    r"^sglang\.srt\.(configs\.hybrid_arch:\w+_config|layers\.attention\.qsa\.config:(parse_qsa_profile|is_qwen_qsa))$"
+)
 #: Predicates over the capture settings, which the resolution answers too; not once code that runs writes the attribute.
 CAPTURE_PREDICATES = (
     r"^sglang\.srt\.model_executor\.cuda_graph_config:(check_cuda_graph_backend|cuda_graph_fully_disabled)$"

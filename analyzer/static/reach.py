@@ -17,6 +17,10 @@ from sgl_graph.analyzer.static.text import render
 
 _LOOPS = re.compile(profile.EVENT_LOOPS)
 _ADMIN = re.compile(profile.ADMIN_HANDLERS)
+#: Forms of sites that stand where a function is wrapped, and split where it is called.
+_WRAPPING = {"break-point", "split-operator"}
+#: What makes code run, the earliest first.
+_ORDER: tuple[Trigger | None, ...] = ("startup", "request", "admin", None)
 _SETTLED: dict[Truth, str] = {Truth.TRUE: "true", Truth.FALSE: "false", Truth.UNKNOWN: "unknown"}
 
 
@@ -62,7 +66,9 @@ class Reachability:
         function = self.function(scope)
         if function.reachable == "no":
             return function
-        if site.form == "break-point" and site.call is None and not self._is_called(scope):
+        wrapped = _names_of_wrapped(site) if site.form in _WRAPPING else ()
+        callers = self._callers_by_name(wrapped)
+        if wrapped and not callers:
             return Reached("no", None, "nothing that runs calls it: only its wrapper is made")
         call = self._call_of(site)
         if call is None:
@@ -73,7 +79,10 @@ class Reachability:
             return Reached("no", None, f"{blocking.text} does not hold", gates)
         if not call.active:
             return Reached("no", None, "the code before it always leaves the function here", gates)
-        trigger = self.trigger(scope.name, "replay" if self._lazy(scope) else site.role)
+        trigger = self.trigger(_running(scope).name, "replay" if self._lazy(scope) else site.role)
+        if callers and site.call is not None:
+            # Where a wrapper is made says nothing: it splits where it is called.
+            trigger = min((self.trigger(caller, site.role) for caller in callers), key=_ORDER.index)
         if function.reachable == "unresolved":
             return Reached("unresolved", trigger, function.why, gates or function.gates)
         open_gates = [g for g in gates if g.value == "unknown" and g.depends]
@@ -83,7 +92,8 @@ class Reachability:
         return Reached("yes", trigger, "called from the worker's entry", gates)
 
     def function(self, scope: Scope) -> Reached:
-        """Whether a function, class body or module executes at all."""
+        """Whether a function, class body or module executes at all; a class body does with the code around it."""
+        scope = _running(scope)
         truth = self._linked.reached.get(scope.name)
         if truth is Truth.TRUE:
             role = "replay" if self._lazy(scope) else ""
@@ -120,13 +130,13 @@ class Reachability:
         """Calls that may lead to a function, or construct a class."""
         return self._calls_of.get(target, [])
 
-    def _is_called(self, scope: Scope) -> bool:
-        """Whether code that runs calls a wrapped function by its name; the wrapper itself stands for all of them."""
-        simple = _simple(scope.name)
-        return any(
-            caller in self._linked.reached
-            for caller, calls in self._by_text.get(simple, {}).items()
-            if any(call.active for call in calls)
+    def _callers_by_name(self, names: Iterable[str]) -> list[str]:
+        """Functions that run and call a wrapped function by one of its names; the wrapper itself stands for all of them."""
+        return sorted(
+            caller
+            for name in names
+            for caller, calls in self._by_text.get(name, {}).items()
+            if caller in self._linked.reached and any(call.active for call in calls)
         )
 
     @staticmethod
@@ -147,7 +157,7 @@ class Reachability:
         return Reached("no", None, f"{text} does not hold", (gate,))
 
     def _call_of(self, site: RawSite) -> Call | None:
-        candidates = self._calls_at.get((site.scope.name, site.line), [])
+        candidates = self._calls_at.get((_running(site.scope).name, site.line), [])
         if site.call is not None:
             same = [call for call in candidates if call.expression == site.call.expression]
             candidates = same or [call for call in candidates if call.text == site.api] or candidates
@@ -202,6 +212,28 @@ def gates_of(guards: Iterable[Guard]) -> tuple[Gate, ...]:
         )
         for guard in guards
     )
+
+
+def _running(scope: Scope) -> Scope:
+    """The function or module whose execution runs a scope's statements."""
+    while scope.kind == "class" and scope.parent is not None:
+        scope = scope.parent
+    return scope
+
+
+def _names_of_wrapped(site: RawSite) -> tuple[str, ...]:
+    """Names by which the function of a split point is called; none where its wrapper is used otherwise.
+
+    A decorated function has its own; a wrapper made by a call has those that the call's value is bound to.
+    """
+    if site.call is None:
+        return (_simple(site.scope.name),)
+    names = [
+        target[1] if target[0] == "n" else target[2]
+        for target, value, _, _ in site.scope.assignments
+        if target[0] in ("n", "a") and value == site.call.expression
+    ]
+    return tuple(names)
 
 
 def _simple(name: str) -> str:

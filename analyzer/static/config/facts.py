@@ -10,6 +10,7 @@ from sgl_graph.analyzer.static import profile
 from sgl_graph.analyzer.static.config import model as models
 from sgl_graph.analyzer.static.config import torch_facts
 from sgl_graph.analyzer.static.config.device import DeviceFacts
+from sgl_graph.analyzer.static.config.process_groups import group_of
 from sgl_graph.analyzer.static.config.registry import CALLS, CONSTANTS
 from sgl_graph.analyzer.static.config.values import (
     ABSENT,
@@ -147,6 +148,8 @@ class LaunchFacts:
                 return None
         if name == "__init__" and function.owner is not None and function.owner.qualname == profile.MODEL_CLASS:
             return self._unknown_model(function, arguments, keywords)
+        if name in profile.GROUP_SIZES:
+            return group_of(machine, function)
         if name in profile.MODEL_CONFIG_LOADERS and profile.MODEL_CONFIG_MODULES in function.module.name:
             given = arguments[0] if arguments else keywords.get("model", ABSENT)
             overrides = keywords.get("model_override_args")

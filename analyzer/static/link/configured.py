@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from itertools import product
+from math import prod
 from typing import TYPE_CHECKING
 
 from sgl_graph.analyzer.static.config import protocol as p
@@ -12,7 +14,6 @@ from sgl_graph.analyzer.static.link.values import (
     ClassValue,
     Configured,
     Constant,
-    Container,
     EnumMember,
     Foreign,
     FunctionValue,
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 #: What the evaluator names when it could not work a question out, or when the machine answers anew each time: no answer,
 #: so the source is interpreted, and no configuration that a condition could rest on.
 _NO_ANSWER = {"evaluation", "host"}
+#: A call with more combinations of arguments than this is interpreted.
+_MOST_QUESTIONS = 4
 _SCALARS = (str, int, float, bool, type(None))
 
 
@@ -126,24 +129,32 @@ class ConfigurationOracle:
         read = self._reads(function)
         if read is not None and interpreter.world.heap.read(interpreter.world.heap.cell(("rewritten", read))):
             return None
-        constants: list[p.Constant] = []
-        for values in arguments:
-            constant = self._argument(values)
-            if constant is _MANY:
+        choices = [self._argument(values) for values in arguments]
+        if (
+            any(choice is None for choice in choices)
+            or prod(len(c) for c in choices if c is not None) > _MOST_QUESTIONS
+        ):
+            return None
+        answers: set[Value] = set()
+        for constants in product(*(choice for choice in choices if choice is not None)):
+            key = ("call", function, tuple(map(repr, constants)))
+            if key not in self._known:
+                found = self._configuration.call(function, list(constants))
+                self._known[key] = self._translate(interpreter, found, key)
+            answer = self._known[key]
+            if answer is None:
                 return None
-            constants.append(constant)
-        key = ("call", function, tuple(map(repr, constants)))
-        if key not in self._known:
-            found = self._configuration.call(function, constants)
-            self._known[key] = self._translate(interpreter, found, key)
-        return self._known[key]
+            answers |= answer
+        return frozenset(answers) or None
 
-    def _argument(self, values: Values) -> object:
-        """The one constant that an argument is; an object of a configuration class is the only one of its class."""
+    def _argument(self, values: Values) -> list[p.Constant] | None:
+        """The constants that an argument may be; an object of a configuration class is the only one of its class."""
         owners = {value.cls.qualname if isinstance(value, Instance) else "" for value in values}
         if len(owners) == 1 and owners <= self._classes:
-            return self._configuration.only(owners.pop()) or _MANY
-        return _single(values)
+            only = self._configuration.only(owners.pop())
+            return [only] if only is not None else None
+        found = [_single(value) for value in values]
+        return sorted(found, key=repr) if found and _MANY not in found else None
 
     # -- translation
 
@@ -211,17 +222,12 @@ def definition(interpreter: Interpreter, qualname: str) -> Value | None:
 _MANY: object = object()
 
 
-def _single(values: Values) -> object:
-    """The one constant of a set of values, as the configuration takes it; `_MANY` when there is no such thing."""
-    if len(values) != 1:
-        return _MANY
-    (value,) = values
+def _single(value: Value) -> object:
+    """A value as the configuration takes it; `_MANY` when it is no constant."""
     if isinstance(value, Constant):
         return value.value
     if isinstance(value, (Configured, Foreign)):
         return value.handle
     if isinstance(value, ClassValue):
         return p.ClassOf(value.qualname)
-    if isinstance(value, (Instance, Container)):
-        return _MANY
     return _MANY

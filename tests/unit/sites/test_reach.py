@@ -1,0 +1,114 @@
+"""Whether split points are reached: where a wrapper is made says nothing, where it is called does."""
+
+from __future__ import annotations
+
+from sgl_graph.analyzer.static.chains import Chains
+from sgl_graph.analyzer.static.graphtypes import GraphTypes
+from sgl_graph.analyzer.static.link.driver import link
+from sgl_graph.analyzer.static.project import Project
+from sgl_graph.analyzer.static.rawsite import RawSite
+from sgl_graph.analyzer.static.reach import Reachability
+from sgl_graph.analyzer.static.sites import find_sites
+
+from .programs import MemorySources
+from .test_sites import SEGMENTS
+
+MODEL = """
+    from sglang.srt.segments import split
+
+    def _used(x):
+        return x
+
+    def _unused(x):
+        return x
+
+    used = split(_used)
+    spare = split(_unused)
+
+    @split
+    def decorated(x):
+        return x
+
+    @split
+    def idle(x):
+        return x
+
+    class Layer:
+        attend = split(_used)
+        rest = split(_unused)
+
+        def forward(self, x):
+            return self.attend(x)
+
+    def run():
+        decorated(used(1))
+        Layer().forward(2)
+"""
+
+
+def test_a_split_point_is_reached_where_its_wrapper_is_called() -> None:
+    files = {"sglang/srt/segments.py": SEGMENTS, "sglang/srt/model.py": MODEL}
+    project = Project(MemorySources(files))
+    entry = "sglang.srt.model:run"
+    reach = Reachability(link(project, [entry]), [entry])
+    lines = MODEL.split("\n")
+    found = {
+        lines[site.line - 1].strip(): reach.of_site(site).reachable
+        for site in find_sites(project).sites
+        if site.role == "break" and site.scope.module.name.endswith("model")
+    }
+    assert found == {
+        "used = split(_used)": "yes",
+        "spare = split(_unused)": "no",
+        "def decorated(x):": "yes",
+        "def idle(x):": "no",
+        "attend = split(_used)": "yes",
+        "rest = split(_unused)": "no",
+    }
+
+
+RUNNERS = """
+    from sglang.srt.table import Table
+
+    def get_sizes_to_capture(runner):
+        sizes = [1, 2, 4]
+        most = runner.pool.size
+        return [n for n in sizes if n <= most]
+
+    def get_tokens_to_capture(tokens):
+        return sorted(set(tokens))
+
+    class Base:
+        def __init__(self, config):
+            self.sizes = get_sizes_to_capture(config)
+
+    class Decode(Base):
+        pass
+
+    class Prefill(Base):
+        def __init__(self, config):
+            self.tokens = get_tokens_to_capture(config.tokens)
+
+    def make_prefill(config):
+        bound = config.requests * config.length
+        fitting = sorted(n for n in config.tokens if n <= bound)
+        return Prefill(config)
+
+    def make_plain(config):
+        return Prefill(config)
+"""
+
+
+def test_sizes_are_clamped_where_the_nearest_class_makes_them_or_its_maker_did() -> None:
+    project = Project(MemorySources({"sglang/srt/table.py": SEGMENTS, "sglang/srt/runners.py": RUNNERS}))
+    types = GraphTypes(project, ["sglang.srt.runners"])
+    chains = Chains(None, None, [])
+    home = "sglang.srt.runners:"
+    assert chains.clamp_of(types, home + "Decode") == "runner.pool.size"
+    assert chains.clamp_of(types, home + "Prefill") is None
+
+    def maker(name: str) -> RawSite:
+        return RawSite(types.scopes[home + name], 1, "capture", "runner", "Prefill", frozenset())
+
+    assert chains.clamp_of(types, home + "Prefill", [maker("make_prefill")]) == "config.requests * config.length"
+    assert chains.clamp_of(types, home + "Prefill", [maker("make_plain")]) is None

@@ -144,6 +144,11 @@ class CheckoutSources:
         self._parsers.rest()
         return f.decode_module(encoded)
 
+    def stored_facts(self, digest: str) -> f.ModuleFacts | None:
+        """Facts of an earlier state of some file, where the store still has them."""
+        encoded = self._store.load([digest]).get(digest)
+        return f.decode_module(encoded) if encoded is not None else None
+
     def prefetch(self, paths: Iterable[str]) -> None:
         wanted = [p for p in dict.fromkeys(paths) if p not in self._facts and p not in self._parsers]
         digests = {path: self.digest(path) for path in wanted}

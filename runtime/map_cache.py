@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from sgl_graph.analyzer.records.base import canonical_json
 from sgl_graph.runtime.fact_store import FactStore
-from sgl_graph.runtime.source_record import Files, still_holds
+from sgl_graph.runtime.rebased import rebased
+from sgl_graph.runtime.source_record import Files, Record, carry
 
 Reader = Callable[[str], Any]
 
@@ -50,22 +51,39 @@ def key_of(*parts: Any) -> str:
 
 
 def load(store: FactStore, key: str, reads: Reads, files: Files) -> str | None:
-    """The JSON of a stored map, None when there is none or it no longer holds."""
+    """The JSON of a stored map, None when there is none or it no longer holds.
+
+    A map that holds over an edit has its lines moved, and is stored so.
+    """
     data = store.load_map(key)
     if data is None:
         return None
     try:
         body = json.loads(data)
-        record, text, sources = body["reads"], body["map"], body["files"]
-        holds = isinstance(text, str) and reads.still_hold(record) and still_holds(sources, files)
-    except (ValueError, KeyError, TypeError, AttributeError):
+        asked, text, made_from = body["reads"], body["map"], body["made_from"]
+        if not isinstance(text, str) or not reads.still_hold(asked):
+            return None
+        carried = carry(made_from, files)
+        if carried is None:
+            return None
+        if carried.moved:
+            value = rebased(json.loads(text), carried.moved)
+            if value is None:
+                return None
+            text = json.dumps(value)
+            _store(store, key, asked, carried.record, text)
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError):
         return None
-    return text if holds else None
+    return text
 
 
-def save(store: FactStore, key: str, reads: Reads, files: Mapping[str, list[str]], text: str) -> None:
+def save(store: FactStore, key: str, reads: Reads, made_from: Record, text: str) -> None:
     """Store a map's JSON with what it was made from."""
-    store.save_map(key, json.dumps({"reads": reads.record(), "files": files, "map": text}).encode())
+    _store(store, key, reads.record(), made_from, text)
+
+
+def _store(store: FactStore, key: str, asked: list[list[str]], made_from: Record, text: str) -> None:
+    store.save_map(key, json.dumps({"reads": asked, "made_from": made_from, "map": text}).encode())
 
 
 def _digest(answer: Any) -> str:

@@ -123,7 +123,7 @@ def _stored_or_made(
     project = Project(sources)
     made = _make(project, request, launch, on_step)
     if options.cache and not options.resolve:
-        save(store, key, reads, record_of(sources, project.loaded()), made.model_dump_json())
+        save(store, key, reads, record_of(sources, project), made.model_dump_json())
     return made
 
 

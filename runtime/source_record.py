@@ -1,18 +1,25 @@
-"""What a stored map was made from, file by file, so that an edit that changes no fact of it does not unmake it."""
+"""What a stored map was made from, file by file, and how it is carried over an edit that it cannot tell.
+
+A map depends on the facts that were read of modules (their shape, and the bodies of the functions that were looked into),
+and on what was asked of the text of files. Where an edit leaves all of that as it was, the map would be made again
+with other line numbers and no other difference, so its line numbers are moved.
+"""
 
 from __future__ import annotations
 
-import hashlib
-import re
-from collections.abc import Iterable, Mapping
-from typing import Protocol
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from sgl_graph.analyzer.static import facts as f
-from sgl_graph.analyzer.static.project import Module
+from sgl_graph.analyzer.static.project import Module, Project, may_declare, module_name
+from sgl_graph.analyzer.static.questions import asked_again
+from sgl_graph.analyzer.static.shape import Shape, paired, rising, shape_of, spelled_alike
+from sgl_graph.analyzer.static.textindex import round_of
 
-_IDLE_LINES = re.compile(rb"(?m)^[ \t]*(?:#[^\n]*)?(?:\r?\n|\Z)")
-#: How a file took part: its facts were read, or only its text was looked through.
-_READ, _SEEN = "facts", "text"
+Record = dict[str, Any]
+#: More changed files than this are linked anew: looking at each would take as long.
+_MOST_CHANGED = 40
 
 
 class Files(Protocol):
@@ -24,41 +31,117 @@ class Files(Protocol):
 
     def digest(self, path: str) -> str: ...
 
+    def problem(self, path: str) -> str | None: ...
+
     def facts(self, path: str) -> f.ModuleFacts: ...
 
-
-def record_of(files: Files, read: Iterable[Module]) -> dict[str, list[str]]:
-    """Per file: digest of its bytes, how it took part, and a mark of what the map could see of it."""
-    marks = {module.path: _facts_mark(module.facts) for module in read}
-    found: dict[str, list[str]] = {}
-    for path in files.paths():
-        mark = marks.get(path)
-        kind = _READ if mark is not None else _SEEN
-        found[path] = [files.digest(path), kind, mark if mark is not None else _text_mark(files.text(path))]
-    return found
+    def stored_facts(self, digest: str) -> f.ModuleFacts | None: ...
 
 
-def still_holds(record: Mapping[str, list[str]], files: Files) -> bool:
-    """Whether a map made from the recorded files would be made from these as well."""
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """Where the lines of one changed file have gone.
+
+    Attributes:
+        module: dotted name of the file's module.
+        lines: old line to new one, for each position that the analysis could see.
+    """
+
+    module: str
+    lines: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """A record that holds, as it is after the edit; `moved` by path, empty when no file changed."""
+
+    record: Record
+    moved: dict[str, Moved]
+
+
+def record_of(files: Files, project: Project) -> Record:
+    """Per file the digest of its bytes and, where its facts were read, which bodies; and the questions to texts."""
+    loaded = {module.path: _read_of(module) for module in project.loaded()}
+    return {
+        "files": {path: [files.digest(path), *loaded.get(path, ())] for path in files.paths()},
+        "questions": project.questions.record(),
+        "hints": [[log.folder, log.rounds, dict(sorted(log.taken.items()))] for log in project.hints],
+    }
+
+
+def carry(record: Record, files: Files) -> Carried | None:
+    """The record over what has changed since; None where the map may be another one."""
+    known: dict[str, list[Any]] = record["files"]
     paths = list(files.paths())
-    if record.keys() != set(paths):
-        return False
-    for path in paths:
-        digest, kind, mark = record[path]
-        if files.digest(path) == digest:
-            continue
-        now = _facts_mark(files.facts(path)) if kind == _READ else _text_mark(files.text(path))
-        if now != mark:
-            return False
-    return True
+    if known.keys() != set(paths):
+        return None
+    changed = [path for path in paths if files.digest(path) != known[path][0]]
+    if not changed:
+        return Carried(record, {})
+    if len(changed) > _MOST_CHANGED:
+        return None
+    now = {**record, "files": dict(known)}
+    moved: dict[str, Moved] = {}
+    for path in changed:
+        if files.problem(path) is not None:
+            return None
+        lines: dict[int, int] = {}
+        entry: list[Any] = [files.digest(path)]
+        if len(known[path]) > 1:
+            old = files.stored_facts(known[path][0])
+            seen = _compared(old, files.facts(path), known[path]) if old is not None else None
+            if seen is None:
+                return None
+            lines, details = seen
+            entry += details
+        text = files.text(path)
+        questions = asked_again(now["questions"], path, text, lines)
+        if questions is None or not rising(lines) or not _same_hints(now["hints"], path, text):
+            return None
+        now["questions"] = questions
+        now["files"][path] = entry
+        moved[path] = Moved(module_name(path)[0], lines)
+    return Carried(now, moved)
 
 
-def _facts_mark(facts: f.ModuleFacts) -> str:
-    """Digest of the facts, line numbers included, but for the number of lines of the file."""
-    same = f.ModuleFacts(facts.error, facts.body, facts.functions, facts.classes, 0)
-    return hashlib.sha256(f.encode_module(same)).hexdigest()
+def _read_of(module: Module) -> list[Any]:
+    mask = sum(1 << index for index in module.read)
+    return [f"{mask:x}", sorted(module.declared)]
 
 
-def _text_mark(text: bytes) -> str:
-    """Digest of the text without blank lines and lines of comment."""
-    return hashlib.sha256(_IDLE_LINES.sub(b"", text)).hexdigest()
+def _compared(old: f.ModuleFacts, new: f.ModuleFacts, entry: list[Any]) -> tuple[dict[int, int], list[Any]] | None:
+    """Old lines to new ones and what was read by the new indices; None where the analysis would see a difference."""
+    _, mask, declared = entry
+    read = int(mask, 16)
+    if old.error is not None or new.error is not None:
+        return ({}, [mask, declared]) if old.error == new.error else None
+    try:
+        before = shape_of(old, lambda position, index: bool(read >> index & 1))
+        met = before.read
+        after = shape_of(new, lambda position, index: position < len(met) and met[position])
+    except (RecursionError, ValueError):
+        return None
+    if before.digest_input != after.digest_input or len(before.functions) != len(after.functions):
+        return None
+    if not _all_met(before, read):
+        return None
+    lines = paired(before.positions, after.positions)
+    if lines is None or not spelled_alike(lines, before.lambdas):
+        return None
+    unread = [new.functions[i] for i, seen in zip(after.functions, after.read, strict=True) if not seen]
+    if any(may_declare(function, name) for function in unread for name in declared):
+        return None
+    mask_now = sum({1 << index for index, seen in zip(after.functions, after.read, strict=True) if seen})
+    return lines, [f"{mask_now:x}", declared]
+
+
+def _all_met(shape: Shape, read: int) -> bool:
+    """Whether each body that was read was met on the walk: one inside a body that was not read is out of its reach."""
+    met = sum({1 << index for index, seen in zip(shape.functions, shape.read, strict=True) if seen})
+    return met == read
+
+
+def _same_hints(hints: list[list[Any]], path: str, text: bytes) -> bool:
+    return all(
+        not path.startswith(folder) or round_of(text, rounds) == taken.get(path) for folder, rounds, taken in hints
+    )

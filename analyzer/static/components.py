@@ -9,6 +9,7 @@ from sgl_graph.analyzer.static import profile
 from sgl_graph.analyzer.static.linked import ClassInfo, Linked, Truth
 from sgl_graph.analyzer.static.memory import memory_of
 from sgl_graph.analyzer.static.project import Project
+from sgl_graph.analyzer.static.questions import At, question
 from sgl_graph.analyzer.static.reach import Reachability
 
 _COLLECTIVE = re.compile(profile.COLLECTIVE_METHODS)
@@ -28,10 +29,9 @@ def components_of(project: Project, linked: Linked, reach: Reachability, *, rank
         reachable = _built(linked, reach, info.qualname)
         if reachable == "no":
             continue
-        text = project.sources.text(info.module.path)
-        if kind in ("attention", "lora"):
-            text = b"\n".join(text.split(b"\n")[info.facts.line - 1 : info.facts.end_line])
-        memory, _, _ = memory_of(text)  # dispatchers and communicators keep their buffers beside the class
+        # Dispatchers and communicators keep their buffers beside the class.
+        lines = (At(info.facts.line), At(info.facts.end_line)) if kind in ("attention", "lora") else ()
+        memory = project.questions.ask(info.module.path, memory_words, *lines)
         found[kind, info.qualname] = Component(
             kind=kind,
             class_=info.qualname.rpartition(":")[2],
@@ -41,6 +41,12 @@ def components_of(project: Project, linked: Linked, reach: Reachability, *, rank
             line=info.facts.line,
         )
     return tuple(found[key] for key in sorted(found))
+
+
+@question
+def memory_words(text: bytes, first: int = 1, last: int | None = None) -> str:
+    """Memory that the code of some lines hands to kernels."""
+    return memory_of(b"\n".join(text.split(b"\n")[first - 1 : last]))[0]
 
 
 def _kind(info: ClassInfo) -> ComponentKind | None:

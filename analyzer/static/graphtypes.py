@@ -390,9 +390,5 @@ def _declaring(root: Scope, name: str) -> Iterator[Scope]:
     for scope in root.children:
         if scope.kind == "class":
             yield from _declaring(scope, name)
-        elif (
-            scope.function is not None
-            and name not in scope.function.locals
-            and name.encode() in bytes(scope.function.body)
-        ):
+        elif scope.function is not None and scope.module.may_declare(scope.index, name):
             yield from scope.walk()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from sgl_graph.analyzer.static.facts import ClassFacts, Expression, FunctionFacts, ModuleFacts, Statement, statements
+from sgl_graph.analyzer.static.questions import Questions
 from sgl_graph.analyzer.static.sources import Sources
 
 
@@ -17,20 +19,31 @@ class Module:
         name: dotted name, `sglang.srt.server_args`.
         path: file relative to the folder that holds the top-level package.
         package: whether the file is an `__init__.py`.
+        read: indices of the functions whose bodies were read. A stored map holds over edits of the others, so nobody
+            may look into a body, or at what only a body decides (`locals`, `end_line`), past the methods below.
+        declared: names that functions were asked for by `may_declare`.
     """
 
     name: str
     path: str
     package: bool
     facts: ModuleFacts
+    read: set[int] = field(default_factory=set, repr=False)
+    declared: set[str] = field(default_factory=set, repr=False)
     _bodies: dict[int, list[Statement]] = field(default_factory=dict, repr=False)
 
     def function_body(self, index: int) -> list[Statement]:
         """Statements of the function with this index, decoded once."""
         body = self._bodies.get(index)
         if body is None:
+            self.read.add(index)
             body = self._bodies[index] = statements(self.facts.functions[index])
         return body
+
+    def may_declare(self, index: int, name: str) -> bool:
+        """Whether a function may assign a global of this name; its body need not be decoded for it."""
+        self.declared.add(name)
+        return may_declare(self.facts.functions[index], name)
 
     def qualified(self, item: FunctionFacts | ClassFacts) -> str:
         """`package.module:Class.method` of a definition."""
@@ -82,6 +95,9 @@ class Project:
             parts = name.split(".")
             self._packages.update(".".join(parts[:n]) for n in range(1, len(parts) + (1 if package else 0)))
         self._loaded: dict[str, Module] = {}
+        #: All that is asked of text; and by `TextIndex`, which modules to read for theirs.
+        self.questions = Questions(sources.text)
+        self.hints: list[HintLog] = []
 
     def has_module(self, name: str) -> bool:
         """Whether a file stands for this dotted name."""
@@ -126,6 +142,25 @@ class Project:
         wanted = [self._files[name][0] for name in names if name in self._files and name not in self._loaded]
         if wanted:
             self.sources.prefetch(wanted)
+
+
+@dataclass(slots=True)
+class HintLog:
+    """Why modules of one folder were read for their text.
+
+    Attributes:
+        rounds: what was looked for, in order: `["tokens"]`, `["names", [...]]` or `["pattern", text]`.
+        taken: files that were found, with the number of the round.
+    """
+
+    folder: str
+    rounds: list[list[Any]] = field(default_factory=list)
+    taken: dict[str, int] = field(default_factory=dict)
+
+
+def may_declare(function: FunctionFacts, name: str) -> bool:
+    """Whether a function mentions a name that is none of its locals."""
+    return name not in function.locals and name.encode() in bytes(function.body)
 
 
 def module_name(path: str) -> tuple[str, bool]:

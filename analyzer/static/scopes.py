@@ -87,7 +87,7 @@ class Scope:
         self.decorators: list[Expression] = []
         #: `module:Class.method`, `module:<module>` for the module itself.
         self.name = f"{module.name}:{qualname or '<module>'}"
-        self._index = index
+        self.index = index
         self._body: Body | None = None
 
     @property
@@ -98,7 +98,7 @@ class Scope:
             body = self._body = Body()
             builder = _Builder(self.module)
             if self.function is not None:
-                builder.fill(self, self.module.function_body(self._index))
+                builder.fill(self, self.module.function_body(self.index))
             elif self.class_ is not None:
                 builder.fill(self, self.class_.body)
             else:

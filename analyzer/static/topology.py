@@ -9,6 +9,7 @@ from typing import Any
 from sgl_graph.analyzer.records.pathmap import CodeRef, Injection, WorkerEntry
 from sgl_graph.analyzer.static import profile
 from sgl_graph.analyzer.static.project import Project
+from sgl_graph.analyzer.static.questions import At, question
 
 _PROCESS = re.compile(rb"(?:\bmp|multiprocessing|ctx|context)\.Process\(|\bProcess\(\s*target")
 _RAY = re.compile(rb"ray\.remote|RayEngine")
@@ -69,18 +70,20 @@ def _count(role: str, settings: Mapping[str, Any]) -> tuple[int | None, str]:
     return count, " x ".join(f"{name} {value}" for name, value in sizes.items())
 
 
+@question
+def process_line(text: bytes, function: str) -> At | None:
+    """The first line that makes a process, in a file that names the function which such a process runs."""
+    match = _PROCESS.search(text) if function.encode() in text else None
+    return At(text.count(b"\n", 0, match.start()) + 1) if match is not None else None
+
+
 def _injection(project: Project, function: str) -> Injection:
     """Worker processes inherit the environment of the launcher unless the code that starts them replaces it."""
-    word = function.encode()
     for path in sorted(project.sources.paths()):
         if "/entrypoints/" not in path and "/managers/" not in path and "/disaggregation/" not in path:
             continue
-        text = project.sources.text(path)
-        if word not in text:
-            continue
-        match = _PROCESS.search(text)
-        if match is not None:
-            line = text.count(b"\n", 0, match.start()) + 1
+        line = project.questions.ask(path, process_line, function)
+        if line is not None:
             return Injection(
                 reaches="yes",
                 why="started as a Python process that inherits the environment, so PYTHONPATH reaches it",

@@ -16,6 +16,7 @@ from sgl_graph.analyzer.static.facts import Expression, Statement
 from sgl_graph.analyzer.static.link.heap import Activation
 from sgl_graph.analyzer.static.link.values import ClassValue, Instance
 from sgl_graph.analyzer.static.project import Module
+from sgl_graph.analyzer.static.questions import question
 
 if TYPE_CHECKING:
     from sgl_graph.analyzer.static.link.interpreter import Interpreter
@@ -114,7 +115,7 @@ class Effects:
             if name in seen or path is None or not path.endswith("__init__.py"):
                 continue
             seen.add(name)
-            for found in _imports(project.sources.text(path), name):
+            for found in project.questions.ask(path, imports_in, name):
                 if project.has_module(found) and found not in imported:
                     imported.add(found)
                     stack.append(found)
@@ -126,10 +127,9 @@ class Effects:
         self._looked[name] = len(self._registrars)
         called = self._called.get(name)
         if called is None:
-            text = b"\n" + self._world.project.sources.text(path)
-            names = {*_CALLED.findall(text), *_DECORATED.findall(text)}
-            called = self._called[name] = frozenset(found.decode() for found in names)
-            if _PATCHED.search(text):
+            names, patches = self._world.project.questions.ask(path, effects_in)
+            called = self._called[name] = frozenset(names)
+            if patches:
                 self._patches.add(name)
         return name in self._patches or not called.isdisjoint(self._registrars)
 
@@ -144,6 +144,20 @@ def _maker(place: Hashable) -> Activation | None:
 def _parents(name: str) -> Iterable[str]:
     parts = name.split(".")
     return (".".join(parts[:count]) for count in range(1, len(parts)))
+
+
+@question
+def effects_in(text: bytes) -> tuple[list[str], bool]:
+    """What a file's top level calls, by name, and whether it stores into attributes of something else."""
+    text = b"\n" + text
+    names = {*_CALLED.findall(text), *_DECORATED.findall(text)}
+    return sorted(found.decode() for found in names), _PATCHED.search(text) is not None
+
+
+@question
+def imports_in(text: bytes, package: str) -> list[str]:
+    """Modules that the top level of a package's `__init__` imports, or may."""
+    return list(_imports(text, package))
 
 
 def _imports(text: bytes, package: str) -> Iterable[str]:

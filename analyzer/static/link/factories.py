@@ -6,8 +6,7 @@ from collections.abc import Iterable
 
 from sgl_graph.analyzer.static.facts import Expression, Statement
 from sgl_graph.analyzer.static.link.values import FunctionValue
-
-_POLY_LINES = 30
+from sgl_graph.analyzer.static.shape import is_short
 
 
 class Factories:
@@ -25,7 +24,7 @@ class Factories:
             facts = function.facts
             nested = {function.module.facts.functions[s[2]].name for s in _statements(body) if s[0] == "def"}
             parameters: set[str] = set()
-            if facts.end_line - facts.line <= _POLY_LINES:
+            if is_short(facts):
                 parameters = {p.name for p in facts.parameters if p.name not in ("self", "cls")}
             known = any(
                 s[0] == "return" and s[2] is not None and _mentions(s[2], nested, parameters) for s in _statements(body)

@@ -23,8 +23,16 @@ from sgl_graph.analyzer.static.link.values import (
 )
 from sgl_graph.analyzer.static.linked import Known
 from sgl_graph.analyzer.static.project import Module, Project
+from sgl_graph.analyzer.static.questions import question
 
+_CLASSES = re.compile(rb"^class (\w+)", re.MULTILINE)
 _STRENGTH = {Known.DIRECT: 0, Known.TYPE: 1, Known.REGISTRY: 2, Known.OVERRIDE: 3, Known.NAME_ONLY: 4}
+
+
+@question
+def top_classes(text: bytes) -> list[str]:
+    """Names of the classes that a file's top level defines."""
+    return [found.decode() for found in _CLASSES.findall(text)]
 
 
 #: Parts of the standard library whose objects take functions to call or contexts to enter.
@@ -179,13 +187,12 @@ class World:
         table = self._class_files.get(package)
         if table is None:
             table = self._class_files[package] = {}
-            pattern = re.compile(rb"^class (\w+)", re.MULTILINE)
             for module in self.project.names():
                 if module.startswith(package + "."):
                     path = self.project.path_of(module)
                     assert path is not None
-                    for found in pattern.findall(self.project.sources.text(path)):
-                        table.setdefault(found.decode(), []).append(module)
+                    for found in self.project.questions.ask(path, top_classes):
+                        table.setdefault(found, []).append(module)
         return table.get(name, [])
 
     # -- recording

@@ -1,17 +1,49 @@
-"""A stored map holds over edits that change nothing it was made from, and over no others."""
+"""A stored map is carried over edits that the analysis could not tell, with its lines moved, and over no others."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
-from sgl_graph.analyzer.static.project import Project
+from sgl_graph.analyzer.static.project import HintLog, Project
+from sgl_graph.analyzer.static.questions import At, question
 from sgl_graph.runtime.checkout import CheckoutSources
 from sgl_graph.runtime.fact_store import FactStore
-from sgl_graph.runtime.source_record import record_of, still_holds
+from sgl_graph.runtime.rebased import rebased
+from sgl_graph.runtime.source_record import Carried, Moved, Record, carry, record_of
 
-READ = "import os\n\n\ndef read(name):\n    return os.environ[name]\n"
-SEEN = "# only looked through\n\n\ndef seen():\n    return 1\n"
+READ = """\
+import os
+
+
+def read(name):
+    value = os.environ[name]
+    return value
+
+
+def unread(name):
+    return name
+
+
+class Table:
+    def get(self, key=lambda: 1):
+        return [key,
+                self]
+"""
+SEEN = "# only looked through\n\n\ndef seen():\n    return Process(1)\n"
+GET = 3
+
+
+@question
+def process_line(text: bytes) -> At | None:
+    found = text.find(b"Process(")
+    return At(text.count(b"\n", 0, found) + 1) if found >= 0 else None
+
+
+@question
+def letters(text: bytes, first: int, last: int) -> int:
+    return len(b"\n".join(text.split(b"\n")[first - 1 : last]))
 
 
 @pytest.fixture
@@ -25,46 +57,155 @@ def folder(tmp_path: Path) -> Path:
 
 
 def sources(folder: Path) -> CheckoutSources:
-    return CheckoutSources(folder, FactStore(None), jobs=1, folders=("app",))
+    return CheckoutSources(folder, FactStore(folder / "cache"), jobs=1, folders=("app",))
 
 
-def recorded(folder: Path) -> dict[str, list[str]]:
+def recorded(folder: Path) -> Record:
+    """The record of an analysis that reads two functions of a module, and asks the texts of two."""
     files = sources(folder)
     project = Project(files)
-    assert project.module("app.read") is not None
-    return record_of(files, project.loaded())
+    module = project.module("app.read")
+    assert module is not None
+    assert [function.name for function in module.facts.functions] == ["read", "unread", "<lambda>", "get"]
+    module.function_body(0)
+    module.function_body(GET)
+    assert not module.may_declare(1, "counter")
+    project.questions.ask("app/seen.py", process_line)
+    project.questions.ask("app/read.py", letters, At(13), At(16))
+    project.hints.append(HintLog("app/", [["tokens"], ["names", ["Registry"]]], {}))
+    record = record_of(files, project)
+    files.close()
+    return record
+
+
+def carried(folder: Path, record: Record) -> Carried | None:
+    files = sources(folder)
+    try:
+        return carry(record, files)
+    finally:
+        files.close()
 
 
 def test_untouched_files_hold(folder: Path) -> None:
     record = recorded(folder)
-    assert sorted(record) == ["app/__init__.py", "app/read.py", "app/seen.py"]
-    assert [record[path][1] for path in sorted(record)] == ["text", "facts", "text"]
-    assert still_holds(record, sources(folder))
+    assert [len(record["files"][path]) for path in sorted(record["files"])] == [1, 3, 1]
+    assert carried(folder, record) == Carried(record, {})
 
 
 @pytest.mark.parametrize(
     ("name", "text", "holds"),
     [
         ("read.py", READ + "# a closing remark\n", True),
+        ("read.py", "# a line before moves all others\n" + READ, True),
         ("read.py", READ.replace("os.environ[name]", "os.environ[name]  # remark"), True),
-        ("read.py", "# a line before moves all others\n" + READ, False),
+        ("read.py", READ.replace("    value", '    """Documented."""\n    value'), True),
+        # bodies
+        ("read.py", READ.replace("    return name", "    other = name\n    return lambda: other"), True),
         ("read.py", READ.replace("[name]", "['X']"), False),
+        ("read.py", READ.replace("    return value", "    extra = 1\n    return value"), False),
+        ("read.py", READ.replace("lambda: 1", "lambda: 2"), True),
+        # headers and top level
+        ("read.py", READ.replace("unread(name)", "unread(name, more=1)"), False),
+        ("read.py", READ.replace("def unread", "@os.wraps\ndef unread"), False),
+        ("read.py", READ + "VALUE = 1\n", False),
+        ("read.py", READ.replace("class Table", "class Table(dict)"), False),
+        ("read.py", READ.replace("import os", "import os as os"), False),
         ("read.py", READ + "def half(:\n", False),
+        # what the text was asked for
+        ("read.py", READ.replace("return [key,", "return [key,  # longer"), False),
+        ("read.py", READ.replace("    return name", "    global counter\n    counter = name"), False),
+        ("read.py", READ.replace("    return name", "    return Registry"), False),
+        ("read.py", READ + "# torch.cuda.CUDAGraph\n", False),
+        # positions
+        ("read.py", READ.replace("[key,\n                self]", "[key, self]"), False),
+        ("read.py", READ.replace("import os\n\n\ndef read(name):", "import os; 1\n\n\ndef read(name):"), False),
+        # text alone
         ("seen.py", SEEN.replace("# only", "\n# but only"), True),
-        ("seen.py", SEEN.replace("return 1", "return 2"), False),
+        ("seen.py", SEEN.replace("return Process", "x = 2; return Process"), True),
+        ("seen.py", SEEN.replace("Process", "Thread"), False),
+        ("seen.py", SEEN + "# Registry\n", False),
     ],
 )
-def test_an_edit_holds_only_where_nothing_changes(folder: Path, name: str, text: str, holds: bool) -> None:
+def test_an_edit_holds_only_where_the_analysis_cannot_tell(folder: Path, name: str, text: str, holds: bool) -> None:
     record = recorded(folder)
+    assert text not in (READ, SEEN)
     (folder / "app" / name).write_text(text)
-    assert still_holds(record, sources(folder)) is holds
+    assert (carried(folder, record) is not None) is holds
+
+
+def test_lines_are_paired_and_the_record_goes_on_from_there(folder: Path) -> None:
+    record = recorded(folder)
+    (folder / "app" / "read.py").write_text(
+        "# one\n# two\n" + READ.replace("    return name", "    pass\n    return name")
+    )
+    (folder / "app" / "seen.py").write_text("\n" + SEEN)
+    first = carried(folder, record)
+    assert first is not None
+    assert {old: first.moved["app/read.py"].lines[old] for old in (1, 4, 9, 13, 16)} == {
+        1: 3,
+        4: 6,
+        9: 11,
+        13: 16,
+        16: 19,
+    }
+    assert first.moved["app/seen.py"].lines == {5: 6}
+    assert carried(folder, first.record) == Carried(first.record, {})
+    (folder / "app" / "read.py").write_text(READ)
+    (folder / "app" / "seen.py").write_text(SEEN)
+    back = carried(folder, first.record)
+    assert back is not None and back.record == record
 
 
 def test_files_that_come_or_go_do_not_hold(folder: Path) -> None:
     record = recorded(folder)
     (folder / "app" / "new.py").write_text("")
-    assert not still_holds(record, sources(folder))
+    assert carried(folder, record) is None
     (folder / "app" / "new.py").unlink()
-    assert still_holds(record, sources(folder))
+    assert carried(folder, record) is not None
     (folder / "app" / "seen.py").unlink()
-    assert not still_holds(record, sources(folder))
+    assert carried(folder, record) is None
+
+
+def test_without_the_facts_of_the_old_text_nothing_holds(folder: Path) -> None:
+    record = recorded(folder)
+    for store in (folder / "cache").iterdir():
+        store.unlink()
+    (folder / "app" / "read.py").write_text(READ + "# remark\n")
+    assert carried(folder, record) is None
+
+
+MOVED = {"app/read.py": Moved("app.read", {4: 6, 9: 10, 12: 20})}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"file": "app/read.py", "line": 4}, {"file": "app/read.py", "line": 6}),
+        ({"file": "app/other.py", "line": 4}, {"file": "app/other.py", "line": 4}),
+        ({"file": "app/read.py", "line": None}, {"file": "app/read.py", "line": None}),
+        ({"file": "app/read.py", "line": 5}, None),
+        (["declared at app/read.py:12, see app/other.py:4"], ["declared at app/read.py:20, see app/other.py:4"]),
+        (["src/app/read.py:12"], ["src/app/read.py:12"]),
+        (["app/read.py:5"], None),
+        (["app.read:f.<locals>.<lambda:12.2>"], ["app.read:f.<locals>.<lambda:20.2>"]),
+        (["app.other:<lambda:12>"], ["app.other:<lambda:12>"]),
+        (["by <lambda:12>"], None),
+        # 12 and 9 are sorted otherwise as texts than 20 and 10 are.
+        (["app/read.py:12", "app/read.py:9"], None),
+    ],
+)
+def test_lines_move_wherever_a_map_shows_them(before: object, after: object) -> None:
+    assert rebased(before, MOVED) == after
+
+
+def test_only_the_questions_read_text() -> None:
+    """A stored map cannot tell what is read past the questions, so nothing in the analyser does it."""
+    analyzer = Path(__file__).parents[3] / "analyzer" / "static"
+    reading = {
+        p.name for p in analyzer.rglob("*.py") if re.search(r"\bsources\.text\b|\.facts\.statements\(", p.read_text())
+    }
+    assert reading == {"project.py", "textindex.py", "preflight.py"}  # the last counts functions, for `stats`
+    decoding = {
+        p.name for p in analyzer.rglob("*.py") if re.search(r"(?<!\.)\bstatements\(\w|\.facts\.body\)", p.read_text())
+    }
+    assert decoding >= {"project.py", "shape.py"}

@@ -164,6 +164,9 @@ class Label(Record):
     clamped_by: str | None = None
     stored_at: CodeRef | None = None
     enumerable: bool = True
+    #: Batches, from and to, that run eagerly below a captured size, and the statement that leaves them.
+    left_to_eager: tuple[tuple[int, int], ...] = ()
+    left_by: CodeRef | None = None
 
 
 class PathEntry(Record):

@@ -16,6 +16,9 @@ from sgl_graph.analyzer.records.pathmap import (
 )
 from sgl_graph.analyzer.static.traffic import uncovered
 
+#: So many batch sizes that fall to eager execution are not worth a note.
+_FEW = 3
+
 
 def gaps_of(
     *,
@@ -100,6 +103,13 @@ def _notes(paths: Sequence[PathEntry], labels: Sequence[str]) -> list[Gap]:
         elif path.trigger != "startup" and path.family != "other":
             text = f"{path.name} on {path.backend} is captured while serving, not at start-up"
             found.append(Gap(severity="note", code="SGG052", text=text, sites=path.sites))
+        left = path.label.left_to_eager
+        if path.name in labels and sum(last - first + 1 for first, last in left) > _FEW:
+            ranges = ", ".join(f"{first} to {last}" for first, last in left[:4]) + (", ..." if len(left) > 4 else "")
+            by = path.label.left_by
+            at = f" ({by.file}:{by.line})" if by is not None else ""
+            text = f"{path.name}: batches of {ranges} run eagerly, the captured size above needs too much padding{at}"
+            found.append(Gap(severity="note", code="SGG053", text=text, sites=path.sites))
         if path.name in labels and not path.label.enumerable:
             text = f"{path.name}: its keys {path.label.key} come from the requests, the set of labels is open"
             found.append(Gap(severity="note", code="SGG051", text=text, sites=path.sites))

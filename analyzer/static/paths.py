@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from sgl_graph.analyzer.records.pathmap import (
     CodeRef,
     Component,
     Family,
     Inspectability,
-    Label,
     PathEntry,
     Reach,
     Reason,
@@ -19,46 +16,16 @@ from sgl_graph.analyzer.records.pathmap import (
     Trigger,
 )
 from sgl_graph.analyzer.static import profile
-from sgl_graph.analyzer.static.chains import Chains
 from sgl_graph.analyzer.static.classify import weakest
 from sgl_graph.analyzer.static.families import family_of_name, is_draft
-from sgl_graph.analyzer.static.labels import KeyOf, Keys
 from sgl_graph.analyzer.static.owners import CAPTURES, outermost
+from sgl_graph.analyzer.static.pathinput import PathInput
+from sgl_graph.analyzer.static.pathlabels import PHASES, PathLabels
 from sgl_graph.analyzer.static.pathparts import has_own_pool, owner_of, short, strongest, worse
 from sgl_graph.analyzer.static.rawsite import RawSite
-from sgl_graph.analyzer.static.settings import PhaseSizes
-from sgl_graph.analyzer.static.sites import SiteSearch
 from sgl_graph.analyzer.static.tags import class_tags
 
-_PHASES: Mapping[str, str] = {
-    "decode": "decode", "verify": "decode", "draft": "decode", "draft-extend": "decode",
-    "prefill-full": "prefill", "prefill-breakable": "prefill", "prefill-piecewise": "prefill",
-}  # fmt: skip
 _CORE = ("capture", "replay", "pool", "break", "update")
-
-
-@dataclass(slots=True)
-class PathInput:
-    """What the paths are made from."""
-
-    search: SiteSearch
-    #: Raw site and its record, in the order of the report.
-    sites: Sequence[tuple[RawSite, Site]]
-    chains: Chains
-    keys: Keys
-    settings: Mapping[str, Any]
-    unconfirmed: frozenset[str]
-    buckets: Mapping[str, PhaseSizes]
-    components: Sequence[Component]
-    worker: str
-    #: Classes that an attribute of a class may hold under this configuration; None: not linked.
-    holdings: Mapping[str, Mapping[str, frozenset[str]]] | None = None
-    #: Device kinds that a class is made for, and that a primitive can act on.
-    devices: Callable[[str], frozenset[str]] = lambda name: frozenset()
-    devices_of: Callable[[RawSite], frozenset[str]] = lambda raw: frozenset()
-    device: str | None = None
-    #: By class of the receiver and function: texts that executions pass for a parameter (`Linked.arguments`).
-    arguments: Mapping[tuple[str, str], Mapping[str, frozenset[str | None]]] = field(default_factory=dict)
 
 
 class PathFinder:
@@ -70,6 +37,7 @@ class PathFinder:
         self._types = given.search.types
         self._by_class: dict[str, list[tuple[RawSite, Site]]] = {}
         self._constructions: dict[str, list[tuple[RawSite, Site]]] = {}
+        self._labels = PathLabels(given)
         for raw, site in given.sites:
             owner = owner_of(raw)
             if owner is not None:
@@ -165,7 +133,7 @@ class PathFinder:
         built = self._constructions.get(runner, [])
         sites += [pair for pair in built if pair not in sites]
         reachable, trigger = self._reach(sites, table, built, runner)
-        sizes = self._in.buckets.get(_PHASES.get(family, ""))
+        sizes = self._in.buckets.get(PHASES.get(family, ""))
         if sizes is not None and sizes.sizes == ():
             reachable = "no"  # the resolved configuration leaves this phase nothing to capture
         chain = self._chain_to(runner, draft)
@@ -191,8 +159,8 @@ class PathFinder:
     def _table_path(self, table: str, without: Sequence[str]) -> PathEntry:
         """A table that serves itself, or a runner (one of `without`) whose own tables this configuration leaves out."""
         family = family_of_name(table)
-        phase = _PHASES.get(family)
-        runners = [r for r in without if phase is not None and _PHASES.get(family_of_name(r)) == phase]
+        phase = PHASES.get(family)
+        runners = [r for r in without if phase is not None and PHASES.get(family_of_name(r)) == phase]
         runner = runners[0] if len(runners) == 1 and not is_draft(table) else table
         sites = self._sites_of(self._with_parts(table))
         built = self._constructions.get(runner, []) if runner != table else []
@@ -330,7 +298,7 @@ class PathFinder:
             name=name,
             sites=tuple(site.id for _, site in sites),
             components=tuple(self._in.components),
-            label=self._label(family, runner, table, sites),
+            label=self._labels.of(family, runner, table, sites, self._constructions.get(runner, ())),
             chain=chain,
             nested_in=None,
             independent=has_own_pool(sites),
@@ -382,36 +350,3 @@ class PathFinder:
         for component in self._in.components:
             named |= set(profile.COMPONENT_FIELDS.get(component.kind, ()))
         return tuple(sorted(named & self._in.unconfirmed))
-
-    def _variants(self, runner: str, key: KeyOf, sites: Sequence[tuple[RawSite, Site]]) -> tuple[str | None, ...]:
-        """Texts that the capturing method is given for parts of the key; one unnamed variant where that stays open."""
-        capturing = {raw.scope.public_name for raw, _ in sites if raw.form == "table-capture"}
-        found: set[str | None] = set()
-        for (owner, function), parameters in self._in.arguments.items():
-            if owner == runner and function in capturing:
-                found = found.union(*(parameters[part] for part in key.fields if part in parameters))
-        texts = sorted(text for text in found if text is not None)
-        return tuple(texts) if texts and None not in found else (None,)
-
-    def _label(self, family: Family, runner: str, table: str, sites: Sequence[tuple[RawSite, Site]]) -> Label:
-        found = self._in.keys.of_class(table)
-        if found is None:
-            scopes = list({raw.scope.name: raw.scope for raw, _ in sites}.values())
-            found = self._in.keys.of_functions(scopes)
-        if found is None:
-            return Label(key="none", expression="", enumerable=False)
-        phase = _PHASES.get(family)
-        buckets = self._in.buckets.get(phase) if phase is not None and runner != table else None
-        built = [raw for raw, _ in self._constructions.get(runner, [])]
-        clamp = self._in.chains.clamp_of(self._types, runner, built) if buckets is not None else None
-        return Label(
-            key=found.key,
-            expression=found.expression,
-            variants=self._variants(runner, found, sites),
-            buckets=buckets.sizes if buckets is not None else None,
-            buckets_from=buckets.source if buckets is not None else None,
-            buckets_effective=(buckets.sizes if clamp is None else buckets.clamped) if buckets is not None else None,
-            clamped_by=clamp,
-            stored_at=found.stored_at,
-            enumerable=buckets is not None and buckets.sizes is not None,
-        )

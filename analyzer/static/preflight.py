@@ -17,7 +17,8 @@ from sgl_graph.analyzer.static.families import family_of_name, family_of_site
 from sgl_graph.analyzer.static.gaps import gaps_of
 from sgl_graph.analyzer.static.labels import Keys
 from sgl_graph.analyzer.static.linked import Linked
-from sgl_graph.analyzer.static.paths import PathFinder, PathInput
+from sgl_graph.analyzer.static.pathinput import PathInput
+from sgl_graph.analyzer.static.paths import PathFinder
 from sgl_graph.analyzer.static.project import Project
 from sgl_graph.analyzer.static.rawsite import RawSite
 from sgl_graph.analyzer.static.reach import Reachability, Reached

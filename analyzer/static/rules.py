@@ -154,6 +154,13 @@ _ALL = [
         "These graphs are captured by the first requests of a shape, or by an admin call, not at start-up.",
     ),
     Rule(
+        "SGG053",
+        "captured sizes that some batches do not replay",
+        "The runner pads a batch up to the next captured size and refuses when that is too much padding: such batches run "
+        "eagerly, so a captured graph may never be replayed by traffic of other lengths. Capture sizes that lie closer "
+        "together, or send batches near the captured sizes.",
+    ),
+    Rule(
         "SGG060",
         "the server does not start with this command",
         "The checkout's own code rejects the configuration at the line shown. No path is reachable.",

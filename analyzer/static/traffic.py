@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sgl_graph.analyzer.records.pathmap import PathEntry, TrafficItem
+from sgl_graph.analyzer.records.pathmap import Label, PathEntry, TrafficItem
 
 #: Long enough for lazily captured graphs (a handful of warm-ups) to be replayed too.
 OUTPUT_LEN = 8
@@ -74,9 +74,16 @@ def uncovered(labels: Sequence[str], items: Sequence[TrafficItem]) -> tuple[str,
 
 
 def _input_len(paths: Sequence[PathEntry]) -> int:
-    """A prompt that falls into a captured prefill size of every path that has some."""
-    lengths = [INPUT_LEN]
-    for path in paths:
-        if path.family.startswith("prefill") and path.label.buckets:
-            lengths.append(max(path.label.buckets))
-    return min(lengths)
+    """A prompt that falls into a captured prefill size of every path that has some: a captured size needs no padding."""
+    sized = [path.label for path in paths if path.family.startswith("prefill") and path.label.buckets]
+    if not sized:
+        return INPUT_LEN
+    sizes = sorted({size for label in sized for size in label.buckets or ()})
+    wanted = [*(size for size in sizes if size >= INPUT_LEN), *reversed(sizes)]
+    return next((size for size in wanted if all(_replays(label, size) for label in sized)), min(INPUT_LEN, sizes[-1]))
+
+
+def _replays(label: Label, tokens: int) -> bool:
+    """Whether a prompt of this length is padded to a captured size rather than left to eager execution."""
+    largest = max(label.buckets or (0,))
+    return tokens <= largest and not any(first <= tokens <= last for first, last in label.left_to_eager)

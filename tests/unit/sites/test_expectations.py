@@ -7,6 +7,7 @@ from typing import Any
 from sgl_graph.analyzer.mapdiff import difference
 from sgl_graph.analyzer.records.pathmap import (
     CheckoutIdentity,
+    CodeRef,
     DeviceFacts,
     Gap,
     Injection,
@@ -69,6 +70,36 @@ def test_traffic_is_the_least_that_covers_the_labels() -> None:
     assert items[0].input_len == 8
     assert uncovered(labels, items) == ()
     assert uncovered(labels, traffic_for(paths, labels, 1)) == ("target:decode/lora", "target:vit")
+
+
+def sparse(**changes: Any) -> Label:
+    """Prefill sizes between which too much padding would be needed."""
+    by = CodeRef(file="runner.py", line=7, qualname="runner:Runner.fits")
+    ranges = ((1, 7), (17, 31), (65, 127))
+    values = {"key": "K", "expression": "k", "buckets": (16, 64, 256), "left_to_eager": ranges, "left_by": by}
+    return Label(**{**values, **changes})
+
+
+def test_planned_prompts_are_of_a_length_that_is_replayed() -> None:
+    def length(*labels: Label) -> int:
+        roles = zip(("target", "draft"), labels, strict=False)
+        paths = [path(f"{role}:prefill-breakable", label=label) for role, label in roles]
+        return traffic_for(paths, labels_of(paths), None)[0].input_len
+
+    assert length(sparse()) == 16
+    assert length(sparse(buckets=(100, 200), left_to_eager=((1, 49),))) == 100
+    assert length(sparse(buckets=(4, 8), left_to_eager=())) == 8
+    # The other path leaves 16 to eager execution: the next size suits both.
+    assert length(sparse(), sparse(buckets=(64,), left_to_eager=((1, 31),))) == 64
+
+
+def test_batches_that_fall_between_captured_sizes_are_noted_with_the_line_that_decides() -> None:
+    paths = [path("target:prefill-breakable", label=sparse())]
+    note = next(gap for gap in gaps(paths=paths, labels=labels_of(paths)) if gap.code == "SGG053")
+    assert note.severity == "note"
+    assert "1 to 7, 17 to 31, 65 to 127" in note.text and "runner.py:7" in note.text
+    few = [path("target:prefill-breakable", label=sparse(left_to_eager=((1, 1),)))]
+    assert not any(gap.code == "SGG053" for gap in gaps(paths=few, labels=labels_of(few)))
 
 
 def gaps(**changes: Any) -> tuple[Gap, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sgl_graph.analyzer.records.ledger import BOUNDARIES, UNKNOWN, Drift, Finding, Ledger
+from sgl_graph.cli.render.causes import Cause, by_cause
 
 _MOST = 12
 
@@ -14,9 +15,11 @@ def report_text(ledger: Ledger) -> str:
     """The report as plain text: `report.md` and the terminal show the same words."""
     parts = ["\n".join(template_lines(ledger))]
     if ledger.findings:
-        parts.append("\n".join(["Findings:", *(line for f in ledger.findings[:_MOST] for line in finding_lines(f))]))
-        if len(ledger.findings) > _MOST:
-            parts.append(f"... and {len(ledger.findings) - _MOST} more findings in ledger.json")
+        causes = by_cause(ledger.findings)
+        parts.append("\n".join(["Findings:", *(line for cause in causes[:_MOST] for line in cause_lines(cause))]))
+        if len(causes) > _MOST:
+            hidden = sum(len(cause.findings) for cause in causes[_MOST:])
+            parts.append(f"... and {hidden} more findings of {len(causes) - _MOST} causes in ledger.json")
     if ledger.drift:
         lines = ["Drift (moves no verdict):", *(f"- {drift_line(d)}" for d in ledger.drift[:_MOST])]
         if len(ledger.drift) > _MOST:
@@ -40,7 +43,7 @@ def markdown(ledger: Ledger) -> str:
         header = ("worker", "role", "captures", "replays", "inspections", "footer", "replayed in the request sets")
         parts += ["## Workers", _table(header, cells)]
     if ledger.findings:
-        parts += ["## Findings", *("\n".join(finding_lines(f)) for f in ledger.findings)]
+        parts += ["## Findings", *("\n".join(cause_lines(cause)) for cause in by_cause(ledger.findings))]
     if ledger.outside:
         cells = [[o.worker, o.label, o.kind, o.kernel, str(o.count)] for o in ledger.outside]
         parts += [
@@ -78,6 +81,12 @@ def template_lines(ledger: Ledger) -> list[str]:
         f"Path map: {_path_map(ledger)}",
         f"Not run / not covered: {'; '.join(ledger.limitations) or 'nothing was skipped'}",
     ]
+
+
+def cause_lines(cause: Cause) -> list[str]:
+    """The first finding of a cause in full, and where else it showed."""
+    others = cause.others()
+    return [*finding_lines(cause.first), *([f"  {others}"] if others else [])]
 
 
 def finding_lines(finding: Finding) -> list[str]:

@@ -1,4 +1,7 @@
-"""Every fault of fixtures/miniserve/faults.json in a whole run: three verdicts, the finding's line, the ranks that differ."""
+"""Whole runs of miniserve by the command line: a clean one with its control, one that finds a freed buffer, one that names a rank.
+
+Every fault with one and with four ranks is in `tests/functional/miniserve/test_fault_table.py`.
+"""
 
 from __future__ import annotations
 
@@ -63,35 +66,28 @@ def values(ledger: Any) -> dict[str, str]:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("workers", [1, 4])
-@pytest.mark.parametrize("case", [c for c in FAULTS["clean"] if "replaces_args" not in c], ids=lambda c: c["name"])
-def test_a_clean_server_passes_all_three_and_drifts_nowhere(tmp_path: Path, case: Any, workers: int) -> None:
-    code, ledger = run(tmp_path, case["args"], workers=workers, options=("--control",))
+def test_a_clean_server_passes_all_three_and_drifts_nowhere(tmp_path: Path) -> None:
+    case = next(case for case in FAULTS["clean"] if "replaces_args" not in case)
+    code, ledger = run(tmp_path, case["args"], workers=2, options=("--control",))
     assert values(ledger) == CLEAN, ledger["verdicts"]
     assert (code, ledger["findings"], ledger["drift"]) == (0, [], [])
     assert ledger["agreement"]["value"] == "agrees"
     assert ledger["verdicts"]["numerical"]["control"]["status"] == "applied"
-    assert len([w for w in ledger["workers"] if w["role"] == "scheduler"]) == workers
+    assert len([w for w in ledger["workers"] if w["role"] == "scheduler"]) == 2
     assert ledger["launches"]["eager"]["captures"] == 0
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("fault", FAULTS["faults"], ids=lambda f: f["name"])
-def test_a_planted_fault_gives_its_row(tmp_path: Path, fault: Any) -> None:
+def test_a_freed_buffer_fails_the_run_and_is_named(tmp_path: Path) -> None:
+    fault = next(fault for fault in FAULTS["faults"] if fault["finding"])
     code, ledger = run(tmp_path, fault["args"], fault=fault["name"])
-    assert values(ledger) == fault["expect"], ledger["verdicts"]
-    expected = fault["expect"].values()
-    assert code == (1 if "FAIL" in expected else 4 if fault["name"] == "worker-dies" else 3)
-    freed = [f for f in ledger["findings"] if f["freed_at"] != "unknown"]
-    if not fault.get("finding"):
-        assert freed == []
-        return
+    assert (code, values(ledger)) == (1, fault["expect"]), ledger["verdicts"]
     where = fault["finding"]["freed_at"]
+    freed = [f for f in ledger["findings"] if f["freed_at"] != "unknown"]
     assert freed
     for finding in freed:
         assert finding["label"].rsplit("@", 1)[0] in fault["finding"]["labels"]
-        innermost = finding["freed_at"][0] if isinstance(finding["freed_at"], list) else finding["freed_at"]
-        place, function = innermost.split()[:2]
+        place, function = finding["freed_at"][0].split()[:2]
         file, line = place.rsplit(":", 1)
         assert file.endswith(where["file"]) and function.rsplit(".", 1)[-1] == where["function"]
         statement = Path(file).read_text().splitlines()[int(line) - 1]
@@ -99,9 +95,8 @@ def test_a_planted_fault_gives_its_row(tmp_path: Path, fault: Any) -> None:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("name", ["rank-differs", "rank-eager"])
-def test_the_rank_that_differs_is_named(tmp_path: Path, name: str) -> None:
-    _, ledger = run(tmp_path, [], fault=f"{name}:1", options=("--skip-eager", "--skip-ordinary"))
+def test_the_rank_that_differs_is_named(tmp_path: Path) -> None:
+    _, ledger = run(tmp_path, [], fault="rank-eager:1", options=("--skip-eager", "--skip-ordinary"))
     assert values(ledger)["coverage"] == "FAIL"
     between = [d for d in ledger["drift"] if d["kind"] == "workers-differ"]
     assert between

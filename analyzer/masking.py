@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 MASK = "<masked>"
@@ -14,14 +14,34 @@ ALLOWED = re.compile(
     r"|HF_DATASETS_OFFLINE$|PYTHONUNBUFFERED$|PYTHONHASHSEED$|MINISERVE_|OMP_NUM_THREADS$)"
 )
 SECRET = re.compile(r"(KEY|TOKEN|SECRET|PASSW|CREDENTIAL|COOKIE)", re.IGNORECASE)
+_SECRET_WORDS = r"(?:key|token|secret|passw\w*|passphrase|credentials?|cookie|authorization)"
 #: Flags named after what they hold: `--api-key`, never `--max-total-tokens` or `--skip-tokenizer-init`.
-_SECRET_FLAG = re.compile(
-    r"^--(?:[\w-]*[-_])?(?:key|token|secret|passw\w*|passphrase|credentials?|cookie)$", re.IGNORECASE
+_SECRET_FLAG = re.compile(rf"^--(?:[\w-]*[-_])?{_SECRET_WORDS}$", re.IGNORECASE)
+_SECRET_FLAG_IN_TEXT = re.compile(rf"(?<![\w-])(--(?:[\w-]*[-_])?{_SECRET_WORDS})(=|\s+)(?!--)(\S+)", re.IGNORECASE)
+#: A member that is called `key` alone, or `shape_key`, holds what a graph is found by.
+_SECRET_MEMBER = re.compile(
+    r"(?:[\w-]*[_-])?(?:(?:api|access|private|secret|auth|signing|encryption)[_-]?key|token|secret|passw\w*|passphrase"
+    r"|credentials?|cookie|authorization)",
+    re.IGNORECASE,
 )
-#: An absolute path of at least two parts; URLs and JSON pointers do not start after one of these.
-_PATH = re.compile(
-    r"(?<![\w.:/<>@])/(?:[\w.@+~-]+/)+[\w.@+~-]*|(?<![\w.:/<>@])/(?:home|root|tmp|work|mnt|data)\b/?[\w.@+~-]*"
+#: Members whose name ends like a secret's and that name a part of a model's vocabulary.
+_VOCABULARY = re.compile(r"(?:bos|eos|pad|unk|sep|cls|mask|image|video|audio|stop|added|special)_token", re.IGNORECASE)
+#: `NAME=value` as a shell takes it.
+_ASSIGNMENT = re.compile(r"(?<![\w-])([A-Z][A-Z0-9_]{2,})=(\"[^\"]*\"|'[^']*'|[^\s;\"']+)")
+#: A URL, then an absolute path of at least two parts, or of one that is known to hold what differs between hosts.
+_PLACE = re.compile(
+    r"(?P<url>\b[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>\\]+)"
+    r"|(?<![\w./<>@~-])(?P<path>~?/(?:[^\s/'\"<>:;,|=()\[\]{}\\]+/)+[^\s/'\"<>:;,|=()\[\]{}\\]*"
+    r"|~?/(?:home|root|tmp|work|mnt|data|scratch|srv|opt|var|models|workspace|Users)\b/?[\w.@+~-]*)"
 )
+_URL = re.compile(r"(?P<scheme>[^:]+)://(?:(?P<user>[^/@]*)@)?(?P<host>\[[^\]]*\]|[^/:?#]*)(?P<rest>.*)", re.DOTALL)
+#: Addresses of private networks, and any address with a port; the loopback and the wildcard tell nothing.
+_ADDRESS = re.compile(
+    r"(?<![\w.])(?!127\.|0\.0\.0\.0)(?:(?:10(?:\.\d{1,3}){3}|192\.168(?:\.\d{1,3}){2}|169\.254(?:\.\d{1,3}){2}"
+    r"|172\.(?:1[6-9]|2\d|3[01])(?:\.\d{1,3}){2})(?![\w.])|(?:\d{1,3}\.){3}\d{1,3}(?=:\d))"
+)
+_NO_HOST = re.compile(r"localhost|127(?:\.\d+){3}|0\.0\.0\.0|\[::1?\]|")
+_SHORTEST_VALUE = 6
 #: From these on the rest of a path is the same on every host, and worth keeping.
 _KEPT = ("/site-packages/", "/dist-packages/", "/sglang/", "/lib/python")
 
@@ -29,24 +49,83 @@ _KEPT = ("/site-packages/", "/dist-packages/", "/sglang/", "/lib/python")
 class Masker:
     """Masks strings and JSON values, and counts what it masked by kind."""
 
-    def __init__(self, hosts: Sequence[str] = ()) -> None:
-        """Args: hosts: names of the host, which are masked wherever they stand as words."""
-        names = [re.escape(name) for name in hosts if len(name) > 1 and name != "localhost"]
-        self._hosts = re.compile(rf"(?<![\w.-])(?:{'|'.join(names)})(?![\w-])") if names else None
+    def __init__(self, hosts: Sequence[str] = (), values: Mapping[str, str] | None = None) -> None:
+        """Args: hosts: names of hosts, masked wherever they stand as words. values: variables that the archive holds, by name."""
+        names = {part for name in hosts for part in (name, name.split(".")[0]) if len(part) > 1 and part != "localhost"}
+        words = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+        self._hosts = re.compile(rf"(?<![\w.-])(?:{words})(?:\.[\w.-]+)?(?![\w-])", re.IGNORECASE) if words else None
+        hidden = {n: v for n, v in (values or {}).items() if v and (not ALLOWED.match(n) or SECRET.search(n))}
+        self._pairs = _any_of(re.escape(f"{name}={value}") for name, value in hidden.items())
+        long = {value for value in hidden.values() if len(value) >= _SHORTEST_VALUE}
+        self._values = _any_of(rf"(?<!\w){re.escape(value)}(?!\w)" for value in long)
         self.counts: Counter[str] = Counter()
 
     def text(self, text: str) -> str:
-        """A string without paths and host names."""
-
-        def path(match: re.Match[str]) -> str:
-            self.counts["paths"] += 1
-            return _shorten(match[0])
-
-        masked = _PATH.sub(path, text) if "/" in text else text
+        """A string without paths, host names, secrets of flags and values of variables."""
+        masked = text
+        if self._pairs is not None:
+            masked = self._pairs.sub(self._known_pair, masked)
+        if "=" in masked:
+            masked = _ASSIGNMENT.sub(self._assignment, masked)
+        if "--" in masked:
+            masked = _SECRET_FLAG_IN_TEXT.sub(self._flag, masked)
+        if "/" in masked:
+            masked = self._whole_path(masked) or _PLACE.sub(self._place, masked)
+        if self._values is not None:
+            masked, count = self._values.subn(MASK, masked)
+            self.counts["environment values"] += count
+        masked, count = _ADDRESS.subn("<host>", masked)
+        self.counts["host names"] += count
         if self._hosts is not None:
             masked, count = self._hosts.subn("<host>", masked)
             self.counts["host names"] += count
         return masked
+
+    def _known_pair(self, match: re.Match[str]) -> str:
+        self.counts["environment values"] += 1
+        return f"{match[0].partition('=')[0]}={MASK}"
+
+    def _assignment(self, match: re.Match[str]) -> str:
+        if match[2] == MASK or (ALLOWED.match(match[1]) and not SECRET.search(match[1])):
+            return match[0]
+        self.counts["environment values"] += 1
+        return f"{match[1]}={MASK}"
+
+    def _flag(self, match: re.Match[str]) -> str:
+        if match[3] == MASK:
+            return match[0]
+        self.counts["secrets"] += 1
+        return f"{match[1]}{match[2]}{MASK}"
+
+    def _whole_path(self, text: str) -> str | None:
+        """A string that is a path and nothing else may hold spaces and whatever else a name may hold."""
+        flag, equals, path = text.rpartition("=") if text.startswith("-") else ("", "", text)
+        if not re.fullmatch(r"~?/[^\n/]+(?:/[^\n/]*)+", path) or "://" in path or ":/" in path:
+            return None
+        if re.search(r"\s/|\s--|\s\S+=", path):
+            return None  # words after a path
+        self.counts["paths"] += 1
+        return f"{flag}{equals}{_shorten(path)}"
+
+    def _place(self, match: re.Match[str]) -> str:
+        url = match["url"]
+        if url is None:
+            self.counts["paths"] += 1
+            return _shorten(match[0])
+        parts = _URL.fullmatch(url)
+        assert parts is not None
+        scheme, user, host, rest = parts["scheme"], parts["user"], parts["host"], parts["rest"]
+        if scheme.lower() == "file":
+            self.counts["paths"] += 1
+            return f"file://{_shorten(rest)}"
+        if user is not None:
+            self.counts["secrets"] += 1
+            user = f"{MASK}@"
+        # A name without a dot, or an address, is one of the host's own network.
+        if not _NO_HOST.fullmatch(host) and ("." not in host or re.fullmatch(r"[\d.]+|\[.*\]", host)):
+            self.counts["host names"] += 1
+            host = "<host>"
+        return f"{scheme}://{user or ''}{host}{rest}"
 
     def value(self, value: Any) -> Any:
         """A JSON value with every string in it masked; environments and secret flags by their names."""
@@ -77,14 +156,15 @@ class Masker:
             isinstance(key, str)
             and isinstance(item, str)
             and item
-            and re.fullmatch(r"[\w-]*(api_key|_token|secret|password)", key)
+            and _SECRET_MEMBER.fullmatch(key)
+            and not _VOCABULARY.search(key)
         ):
             self.counts["secrets"] += 1
             return MASK
         return self.value(item)
 
     def _arguments(self, items: list[Any]) -> list[Any]:
-        """A command line: the value after a secret's flag, and K=V before the program."""
+        """A command line: the value after a secret's flag; `text` has masked what stands behind an equals sign."""
         found = list(items)
         for at, item in enumerate(found):
             if not isinstance(item, str):
@@ -93,13 +173,17 @@ class Masker:
             if not _SECRET_FLAG.match(name):
                 continue
             if equals:
-                found[at] = f"{name}={MASK}"
+                found[at] = f"{name}={MASK}"  # counted by `text`, which stops at a space
             elif at + 1 < len(found) and not str(found[at + 1]).startswith("--"):
                 found[at + 1] = MASK
-            else:
-                continue
-            self.counts["secrets"] += 1
+                self.counts["secrets"] += 1
         return found
+
+
+def _any_of(patterns: Iterable[str]) -> re.Pattern[str] | None:
+    """Whichever of the patterns is found, longer ones before those that they hold."""
+    found = sorted(set(patterns), key=len, reverse=True)
+    return re.compile("|".join(found)) if found else None
 
 
 def _shorten(path: str) -> str:

@@ -43,9 +43,9 @@ def capture(graph: int, order: int, refs: list[list[Any]]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def head(shape: str, graphs: int) -> Iterator[dict[str, Any]]:
+def head(shape: str, graphs: int, worker: str) -> Iterator[dict[str, Any]]:
     """Everything before the replays."""
-    yield {"k": "hello", "schema": SCHEMA, "run": "benchmark", "worker": "worker"}
+    yield {"k": "hello", "schema": SCHEMA, "run": "benchmark", "worker": worker}
     if shape == "chain":
         yield block(0, SEGMENT[0], during=0)
         yield capture(0, 2, [[0, 0, 1, 0, "param", "chain", 0]])
@@ -62,12 +62,12 @@ def head(shape: str, graphs: int) -> Iterator[dict[str, Any]]:
         yield capture(graph, 2 * graph + 2, refs)
 
 
-def write(path: Path, records: int, graphs: int, shape: str) -> None:
+def write(path: Path, records: int, graphs: int, shape: str, worker: str = "worker") -> None:
     """Write the file; bodies of replays are spelled directly, for speed."""
     previous, number = FIRST_LINK, 0
     cycle = 3 if shape == "chain" else 1 if shape == "one" else graphs
     with path.open("wb", buffering=1 << 20) as file:
-        for body in head(shape, graphs):
+        for body in head(shape, graphs, worker):
             line, previous = seal_line(json.dumps({"n": number, **body}, separators=(",", ":")).encode(), previous)
             file.write(line)
             number += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 from sgl_graph.analyzer.errors import ConfigError, OutputExists
+
+
+#: Control characters but for tab and line feed.
+_DRIVING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 @dataclass
@@ -46,6 +51,11 @@ def stdout() -> Console:
 def stderr() -> Console:
     """A console on stderr, as for stdout."""
     return Console(file=sys.stderr, highlight=False, soft_wrap=True)
+
+
+def harmless(text: str) -> str:
+    """A text that may hold what others wrote: characters that drive a terminal are shown as escapes."""
+    return _DRIVING.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
 
 
 def report(text: str) -> None:
@@ -92,7 +102,7 @@ def check_output(output: Path | None, *, force: bool = False) -> None:
 def note(text: str) -> None:
     """A line of progress or summary; silent with -q."""
     if not _settings.quiet:
-        stderr().print(Text(text))
+        stderr().print(Text(harmless(text)))
 
 
 def detail(text: str) -> None:
@@ -103,12 +113,12 @@ def detail(text: str) -> None:
 
 def warn(text: str) -> None:
     """A line that matters although the command goes on; -q does not hide it."""
-    stderr().print(Text.assemble(("warning: ", "yellow"), text))
+    stderr().print(Text.assemble(("warning: ", "yellow"), harmless(text)))
 
 
 def error(text: str, *, hint: str | None = None) -> None:
     """The one message of a command that could not do its work, and the remedy."""
     out = stderr()
-    out.print(Text.assemble(("error: ", "bold red"), text))
+    out.print(Text.assemble(("error: ", "bold red"), harmless(text)))
     if hint:
-        out.print(Text.assemble(("hint: ", "bold"), hint))
+        out.print(Text.assemble(("hint: ", "bold"), harmless(hint)))

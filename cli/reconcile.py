@@ -85,7 +85,7 @@ def reconcile(
     several = len(found) > 1 or found != [archives[0]]
     if several:
         rows = _many(found, request, jobs)
-        console.write_report(_rows_text(rows, format_), output, force=force)
+        console.write_report(console.harmless(_rows_text(rows, format_)), output, force=force)
         ledgers = [row.ledger for row in rows if row.ledger is not None]
         if not ledgers:
             raise typer.Exit(int(ExitCode.ARCHIVE))
@@ -93,7 +93,7 @@ def reconcile(
         ledger, written = read_one(found[0], request)
         if written is not None:
             console.note(f"wrote {written}")
-        console.write_report(_ledger_text(ledger, format_), output, force=force)
+        console.write_report(console.harmless(_ledger_text(ledger, format_)), output, force=force)
         ledgers = [ledger]
         if not recompute:
             console.note(f"next: sgl-graph reconcile {found[0]} --recompute")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from sgl_graph.analyzer.records.ledger import LaunchOutcome
 from sgl_graph.analyzer.records.outputs import OutputSet
 from sgl_graph.analyzer.records.plan import Plan
 from sgl_graph.analyzer.records.receipts import WorkerReceipts, read_receipts
+from sgl_graph.analyzer.records.strict_json import parse_json
 
 OUTCOME, SERVER_INFO, SOURCE, IDENTITIES = "launch.json", "server_info.json", "source.json", "identities.json"
 OUTPUTS_SUFFIX = ".outputs.json"
@@ -43,8 +43,8 @@ def read_json(root: Path, name: str) -> Any:
     if path.stat().st_size > LARGEST_JSON:
         raise ArchiveCorrupt(f"{path}: {path.stat().st_size} bytes is more than any honest file of its kind")
     try:
-        return json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
+        return parse_json(path.read_bytes())
+    except ValueError as error:
         raise ArchiveCorrupt(f"{path}: not JSON: {error}") from error
 
 
@@ -70,13 +70,16 @@ def read_plan(root: Path) -> Plan:
         raise ArchiveCorrupt(f"{root / PLAN}: {_first(error)}") from error
 
 
-def read_evidence(root: Path, *, tool_digest: str, view: MapView | None = None) -> Evidence:
+def read_evidence(
+    root: Path, *, tool_digest: str, view: MapView | None = None, digests: Mapping[str, str] | None = None
+) -> Evidence:
     """Everything that the ledger is made from.
 
     Args:
         root: The archive.
         tool_digest: Of the tool that judges now.
         view: Another map than the archive's own.
+        digests: sha256 of files that were read just now.
 
     Raises:
         ArchiveMissing, ArchiveCorrupt, SchemaUnknown: The plan cannot be read. Damage elsewhere becomes a limitation.
@@ -105,7 +108,7 @@ def read_evidence(root: Path, *, tool_digest: str, view: MapView | None = None) 
         server_info=_mapping(root, f"{watched}/{SERVER_INFO}", limitations),
         source_index=_index(root, limitations),
         file_digests=_digests(
-            root, [*(f"{RECEIPTS}/{Path(r.name).name}" for r in files), f"{watched}/{OUTCOME}", PLAN]
+            root, [*(f"{RECEIPTS}/{Path(r.name).name}" for r in files), f"{watched}/{OUTCOME}", PLAN], digests or {}
         ),
         identities=identities,
         eager_captured=eager_captures(root),
@@ -120,7 +123,8 @@ def receipt_files(root: Path, folder: str = RECEIPTS) -> list[WorkerReceipts]:
     place = root / folder
     if place.is_symlink() or not place.is_dir():
         return []
-    return [read_receipts(path) for path in sorted(place.glob("*.jsonl")) if path.is_file() and not path.is_symlink()]
+    paths = (path for path in sorted(place.glob("*.jsonl")) if path.is_file() and not path.is_symlink())
+    return [read_receipts(path) for path in paths if path.name.isprintable()]
 
 
 def observed(root: Path, folder: str, windows: list[Window]) -> list[WorkerObservation]:
@@ -206,12 +210,15 @@ def _index(root: Path, limitations: list[str]) -> dict[str, str] | None:
     return found
 
 
-def _digests(root: Path, names: list[str]) -> dict[str, str]:
+def _digests(root: Path, names: list[str], known: Mapping[str, str]) -> dict[str, str]:
     """Digests of the files that lifetime and coverage rest on: receipts, the windows of the traffic, the plan."""
     found = {}
     for name in sorted(names):
         path = root / name
         if path.is_symlink() or not path.is_file():
+            continue
+        if name in known:
+            found[name] = known[name]
             continue
         digest = hashlib.sha256()
         with path.open("rb") as file:

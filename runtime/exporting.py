@@ -6,17 +6,19 @@ import hashlib
 import json
 import socket
 import zipfile
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sgl_graph.analyzer.errors import ArchiveCorrupt
+from sgl_graph.analyzer.errors import ArchiveCorrupt, HostError
 from sgl_graph.analyzer.masking import ALLOWED, Masker
 from sgl_graph.analyzer.records.archive import MANIFEST, FileEntry, Manifest
-from sgl_graph.analyzer.records.receipts import FIRST_LINK, seal_line
+from sgl_graph.analyzer.records.receipts import FIRST_LINK, LONGEST_LINE, seal_line
+from sgl_graph.analyzer.records.strict_json import parse_json
 from sgl_graph.runtime.archive import pretty_json
-from sgl_graph.runtime.evidence import OUTPUTS_SUFFIX, read_json, read_plan
-from sgl_graph.runtime.verification import EXPORT, verify
+from sgl_graph.runtime.evidence import LARGEST_JSON, OUTPUTS_SUFFIX, read_json, read_plan
+from sgl_graph.runtime.verification import EXPORT, is_plain_name, verify
 
 SCHEMA = "sgl-graph.export/1"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -46,37 +48,97 @@ def export(root: Path, output: Path, *, include_outputs: bool) -> Exported:
     """
     plan = read_plan(root)
     verification = verify(root, None)
-    masker = Masker([socket.gethostname(), socket.getfqdn()])
-    kept: dict[str, bytes] = {}
-    left_out: dict[str, FileEntry] = {}
+    names = [name for name in _names(root) if name not in (MANIFEST, EXPORT)]
+    masker = Masker([socket.gethostname(), socket.getfqdn()], _variables(root, names))
+    entries: dict[str, FileEntry] = {}
+    left_out = [n for n in names if n.endswith(_LOG) or (n.endswith(OUTPUTS_SUFFIX) and not include_outputs)]
+    partial = output.with_name(f".{output.name}.partial")
+    try:
+        with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name in names:
+                if name in left_out:
+                    entries[name] = _entry(_pieces(root / name))
+                else:
+                    entries[name] = _put(archive, plan.run_id, name, _masked(root, name, masker))
+            damage = {masker.text(name): masker.text(why) for name, why in verification.damage.items()}
+            statement = _statement(plan.run_id, verification.manifest_digest, damage, left_out, masker)
+            _put(archive, plan.run_id, EXPORT, [pretty_json(statement)])
+            manifest = Manifest(
+                run_id=plan.run_id,
+                state="complete" if verification.state == "complete" else "partial",
+                reason="export",
+                identities={"exported_from": verification.manifest_digest},
+                files=entries,
+            ).sealed()
+            closing = _put(archive, plan.run_id, MANIFEST, [pretty_json(manifest.model_dump(mode="json"))])
+        partial.replace(output)
+    except OSError as error:
+        raise HostError(f"cannot write {output}: {error.strerror}", hint="free space or name another file") from error
+    finally:
+        partial.unlink(missing_ok=True)
+    kept = len(entries) - len(left_out) + 2
+    return Exported(kept, len(left_out), closing.sha256, dict(masker.counts))
+
+
+def _names(root: Path) -> Iterator[str]:
+    """Plain files of the archive, without following links."""
     for path in sorted(root.rglob("*")):
-        name = path.relative_to(root).as_posix()
-        if path.is_symlink() or not path.is_file() or name in (MANIFEST, EXPORT) or path.name.startswith("."):
+        if path.is_symlink() or not path.is_file() or path.name.startswith("."):
             continue
-        if name.endswith(_LOG) or (name.endswith(OUTPUTS_SUFFIX) and not include_outputs):
-            data = path.read_bytes()
-            left_out[name] = FileEntry(sha256=hashlib.sha256(data).hexdigest(), size=len(data))
-        else:
-            kept[name] = _masked(root, name, masker)
-    statement = _statement(plan.run_id, verification.manifest_digest, dict(verification.damage), left_out, masker)
-    kept[EXPORT] = pretty_json(statement)
-    files = {name: FileEntry(sha256=hashlib.sha256(data).hexdigest(), size=len(data)) for name, data in kept.items()}
-    manifest = Manifest(
-        run_id=plan.run_id,
-        state="complete" if verification.state == "complete" else "partial",
-        reason="export",
-        identities={"exported_from": verification.manifest_digest},
-        files={**{name: entry for name, entry in files.items() if name != EXPORT}, **left_out},
-    ).sealed()
-    closing = pretty_json(manifest.model_dump(mode="json"))
-    with zipfile.ZipFile(output, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in [*sorted(kept.items()), (MANIFEST, closing)]:
-            archive.writestr(zipfile.ZipInfo(f"{plan.run_id}/{name}", _EPOCH), data, zipfile.ZIP_DEFLATED)
-    return Exported(len(kept) + 1, len(left_out), hashlib.sha256(closing).hexdigest(), dict(masker.counts))
+        if is_plain_name(path.relative_to(root).as_posix()):
+            yield path.relative_to(root).as_posix()
+
+
+def _variables(root: Path, names: list[str]) -> dict[str, str]:
+    """Environment variables that the archive holds anywhere: their values stand in texts, too."""
+    found: dict[str, str] = {}
+
+    def walk(value: Any) -> None:
+        if isinstance(value, dict):
+            env = value.get("env")
+            if isinstance(env, dict):
+                found.update((str(name), text) for name, text in env.items() if isinstance(text, str))
+            for item in value.values():
+                walk(item)
+        elif isinstance(value, list):
+            for item in value:
+                walk(item)
+
+    for name in names:
+        if name.endswith(".json") and not name.endswith(OUTPUTS_SUFFIX):
+            walk(read_json(root, name))
+    return found
+
+
+def _put(archive: zipfile.ZipFile, run: str, name: str, pieces: Iterable[bytes]) -> FileEntry:
+    """Write a file piece by piece: receipts may be larger than memory."""
+    info = zipfile.ZipInfo(f"{run}/{name}", _EPOCH)
+    info.compress_type = zipfile.ZIP_DEFLATED
+    digest, size = hashlib.sha256(), 0
+    with archive.open(info, "w", force_zip64=True) as file:
+        for piece in pieces:
+            file.write(piece)
+            digest.update(piece)
+            size += len(piece)
+    return FileEntry(sha256=digest.hexdigest(), size=size)
+
+
+def _entry(pieces: Iterable[bytes]) -> FileEntry:
+    digest, size = hashlib.sha256(), 0
+    for piece in pieces:
+        digest.update(piece)
+        size += len(piece)
+    return FileEntry(sha256=digest.hexdigest(), size=size)
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while piece := file.read(1 << 20):
+            yield piece
 
 
 def _statement(
-    run: str, source: str | None, damage: dict[str, str], left_out: dict[str, FileEntry], masker: Masker
+    run: str, source: str | None, damage: dict[str, str], left_out: list[str], masker: Masker
 ) -> dict[str, Any]:
     answers = any(name.endswith(OUTPUTS_SUFFIX) for name in left_out)
     can = ["lifetime and coverage, from the receipts and the windows of the traffic"]
@@ -93,8 +155,9 @@ def _statement(
         "left_out": sorted(left_out),
         "masked": dict(masker.counts),
         "mask": (
-            "absolute paths keep what follows a package folder, else their file name; host names are <host>; values of "
-            f"variables whose names do not match {ALLOWED.pattern} are <masked>, and so are secrets by name"
+            "absolute paths keep what follows a package folder, else their file name; names of this host and private "
+            f"addresses are <host>; values of variables whose names do not match {ALLOWED.pattern} are <masked> wherever "
+            "they stand, and so are secrets by name"
         ),
         "receipts": "masked line by line and chained anew by this export",
         "can_recompute": can,
@@ -102,28 +165,33 @@ def _statement(
     }
 
 
-def _masked(root: Path, name: str, masker: Masker) -> bytes:
+def _masked(root: Path, name: str, masker: Masker) -> Iterable[bytes]:
     if name.endswith(".jsonl"):
         return _masked_receipts(root / name, masker)
     if name.endswith(".json"):
         body = read_json(root, name)
         # Answers hold numbers only, and the digests over them must stay.
-        return (root / name).read_bytes() if name.endswith(OUTPUTS_SUFFIX) else pretty_json(masker.value(body))
-    return masker.text((root / name).read_text("utf-8", "replace")).encode()
+        return _pieces(root / name) if name.endswith(OUTPUTS_SUFFIX) else [pretty_json(masker.value(body))]
+    if (root / name).stat().st_size > LARGEST_JSON:
+        raise ArchiveCorrupt(f"{root / name}: larger than any honest file of its kind")
+    return [masker.text((root / name).read_text("utf-8", "replace")).encode()]
 
 
-def _masked_receipts(path: Path, masker: Masker) -> bytes:
-    previous, lines = FIRST_LINK, []
+def _masked_receipts(path: Path, masker: Masker) -> Iterator[bytes]:
+    previous = FIRST_LINK
     with path.open("rb") as file:
-        for number, raw in enumerate(file, 1):
+        number = 0
+        while raw := file.readline(LONGEST_LINE + 1):
+            number += 1
             try:
-                body = json.loads(raw)
+                if len(raw) > LONGEST_LINE:
+                    raise ValueError("longer than any honest line")
+                body = parse_json(raw)
                 del body["h"]
-            except (ValueError, KeyError, TypeError, RecursionError) as error:
+            except (ValueError, KeyError, TypeError) as error:
                 raise ArchiveCorrupt(
                     f"{path}:{number}: not a receipt line: damaged receipts are not exported"
                 ) from error
             text = json.dumps(masker.value(body), separators=(",", ":")).encode()
             line, previous = seal_line(text, previous)
-            lines.append(line)
-    return b"".join(lines)
+            yield line

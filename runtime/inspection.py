@@ -32,6 +32,8 @@ from sgl_graph.runtime.identity import tool_digest
 from sgl_graph.runtime.verification import verify
 
 RECOMPUTED = "recomputed.json"
+#: How far below a folder archives are looked for.
+_DEEPEST_TREE = 32
 
 
 def find_archives(places: list[Path]) -> list[Path]:
@@ -112,7 +114,7 @@ def recompute(
     """
     verification = verify(root, expected)
     recorded = read_ledger(root, verification)
-    evidence = read_evidence(root, tool_digest=tool_digest())
+    evidence = read_evidence(root, tool_digest=tool_digest(), digests=verification.digests)
     where = root if in_place else _copy(root, work)
     job = f"recomputation ({'in place' if in_place else 'in a working copy'})"
     new = assemble(
@@ -179,6 +181,8 @@ def _plans_below(place: Path) -> Iterator[Path]:
         if PLAN in files:
             folders.clear()
             yield Path(folder)
+        elif len(Path(folder).relative_to(place).parts) >= _DEEPEST_TREE:
+            folders.clear()
 
 
 def _copy(root: Path, work: Path | None) -> Path:

@@ -20,6 +20,7 @@ from sgl_graph.runtime.evidence import read_json
 EXPORT = "export.json"
 _LATER = re.compile(r"^recomputed(\.\d+)?\.json$")
 _MOST_FILES = 20_000
+_DEEPEST_FOLDER = 16
 
 
 def verify(root: Path, expected: str | None) -> Verification:
@@ -34,6 +35,7 @@ def verify(root: Path, expected: str | None) -> Verification:
     manifest, digest = _manifest(root, damage)
     bound: Bound = "not given" if expected is None else "matches" if digest == expected.lower() else "differs"
     left_out: list[str] = []
+    digests: dict[str, str] = {}
     if manifest is not None:
         left_out = _left_out(root, manifest)
         for name, entry in manifest.files.items():
@@ -47,6 +49,8 @@ def verify(root: Path, expected: str | None) -> Verification:
                 damage.setdefault(name, f"has {present[name]} bytes, the manifest says {entry.size}")
             elif _sha256(root / name) != entry.sha256:
                 damage.setdefault(name, "was changed after the manifest was written")
+            else:
+                digests[name] = entry.sha256
         for name in present:
             if name not in manifest.files and name not in (MANIFEST, EXPORT) and not _LATER.match(name):
                 damage.setdefault(name, "is not named by the manifest")
@@ -56,6 +60,7 @@ def verify(root: Path, expected: str | None) -> Verification:
         damage=damage,
         left_out=tuple(left_out),
         state=manifest.state if manifest else "unknown",
+        digests=digests,
     )
 
 
@@ -90,10 +95,17 @@ def _left_out(root: Path, manifest: Manifest) -> list[str]:
     return [str(n) for n in names or () if n in manifest.files and str(n).endswith(allowed) and not (root / n).exists()]
 
 
+def is_plain_name(name: str) -> bool:
+    """Whether a file's name is text that can be shown; no honest archive has another."""
+    return name.isprintable()
+
+
 def _files(root: Path, damage: dict[str, str]) -> Iterator[tuple[str, int]]:
     count = 0
     for folder, folders, files in os.walk(root, followlinks=False):
         folders.sort()
+        if len(Path(folder).relative_to(root).parts) > _DEEPEST_FOLDER:
+            raise ArchiveCorrupt(f"{root}: folders within folders, more than {_DEEPEST_FOLDER} deep")
         for name in [*folders, *files]:
             path = Path(folder) / name
             status = path.lstat()
@@ -101,7 +113,9 @@ def _files(root: Path, damage: dict[str, str]) -> Iterator[tuple[str, int]]:
             count += 1
             if count > _MOST_FILES:
                 raise ArchiveCorrupt(f"{root}: more than {_MOST_FILES} files")
-            if stat.S_ISLNK(status.st_mode):
+            if not is_plain_name(name):
+                damage[ascii(relative)[1:-1]] = "has a name that is no plain text"
+            elif stat.S_ISLNK(status.st_mode):
                 damage[relative] = "is a link"
             elif stat.S_ISREG(status.st_mode):
                 yield relative, status.st_size

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sgl_graph.analyzer.errors import ConfigError
 from sgl_graph.analyzer.records.pathmap import SCHEMA
+from sgl_graph.analyzer.records.strict_json import parse_json
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ class MapView:
             ConfigError: It is no path map of a schema that is known.
         """
         try:
-            body = json.loads(data)
-        except (ValueError, RecursionError) as error:
+            body = parse_json(data)
+        except ValueError as error:
             raise ConfigError(f"{name}: not JSON: {error}") from error
         if not isinstance(body, dict) or body.get("schema") != SCHEMA:
             raise ConfigError(
@@ -83,7 +83,7 @@ class MapView:
     @property
     def labels(self) -> list[str]:
         """The derived requirements."""
-        return [str(item) for item in self.body.get("labels") or () if isinstance(item, str)]
+        return [item for item in _items(self.body.get("labels")) if isinstance(item, str)]
 
     @property
     def traffic(self) -> list[Mapping[str, Any]]:
@@ -142,8 +142,7 @@ class MapView:
         return None
 
     def _list(self, name: str) -> list[Mapping[str, Any]]:
-        items = self.body.get(name)
-        return [item for item in items if isinstance(item, Mapping)] if isinstance(items, Iterable) else []
+        return [item for item in _items(self.body.get(name)) if isinstance(item, Mapping)]
 
     def _sites(self) -> dict[str, str]:
         return {str(s.get("id")): f"{s.get('file')}:{s.get('line')}" for s in self._list("sites")}
@@ -154,7 +153,7 @@ def _path(item: Mapping[str, Any], sites: Mapping[str, str]) -> MapPath:
     assert isinstance(label, Mapping)
     buckets = label.get("buckets_effective") or label.get("buckets")
     source = label.get("buckets_from")
-    own = [str(site) for site in item.get("sites") or ()]
+    own = [str(site) for site in _items(item.get("sites"))]
     decided = (
         f"{source.get('file')}:{source.get('line')}"
         if isinstance(source, Mapping)
@@ -174,10 +173,24 @@ def _path(item: Mapping[str, Any], sites: Mapping[str, str]) -> MapPath:
         reachable=str(item.get("reachable") or "unresolved"),
         trigger=str(item["trigger"]) if item.get("trigger") else None,
         inspectability=str(item.get("inspectability") or "unresolved"),
-        variants=tuple(variants) if isinstance(variants, list | tuple) else (None,),
-        buckets=tuple(int(b) for b in buckets) if isinstance(buckets, list | tuple) else None,
+        variants=tuple(None if v is None else str(v) for v in variants)
+        if isinstance(variants, list | tuple)
+        else (None,),
+        buckets=_whole(buckets),
         clamped_by=str(label["clamped_by"]) if label.get("clamped_by") else None,
         decided_at=decided,
         nested_in=str(item["nested_in"]) if item.get("nested_in") else None,
-        depends_on=tuple(str(x) for x in item.get("depends_on_unconfirmed") or ()),
+        depends_on=tuple(str(x) for x in _items(item.get("depends_on_unconfirmed"))),
     )
+
+
+def _items(value: object) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else []
+
+
+def _whole(buckets: object) -> tuple[int, ...] | None:
+    """Sizes; None when they are not listed, or not all of them are sizes."""
+    if not isinstance(buckets, list | tuple):
+        return None
+    sizes = tuple(b for b in buckets if isinstance(b, int) and not isinstance(b, bool))
+    return sizes if len(sizes) == len(buckets) else None

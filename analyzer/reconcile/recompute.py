@@ -35,6 +35,8 @@ class Verification:
     #: Files that an export left out on purpose.
     left_out: Sequence[str] = ()
     state: str = "unknown"
+    #: sha256 of the files that are as the manifest says.
+    digests: Mapping[str, str] = field(default_factory=dict)
 
     def text(self) -> str:
         """For the report's Run line."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 from sgl_graph.analyzer.records.base import Record
 
 SCHEMA = "sgl-graph.ledger/1"
@@ -193,6 +193,35 @@ class Configuration(Record):
     identities: dict[str, Any] = {}
 
 
+def _execution_path(value: dict[str, Any]) -> dict[str, Any]:
+    """The members that reports walk are lists; other releases may have added more."""
+    _lists(value, "dispatch", dict)
+    for name in ("unexecuted", "unverified", "refuted"):
+        _lists(value, name, str)
+    return value
+
+
+def _path_map(value: dict[str, Any]) -> dict[str, Any]:
+    for name in ("paths", "other"):
+        _lists(value, name, dict)
+        for row in value.get(name) or []:
+            for cell in ("captured", "replayed"):
+                _lists(row, cell, str)
+    return value
+
+
+def _overhead(value: dict[str, Any]) -> dict[str, Any]:
+    if value and not {"instrumented_tokens_per_second", "ordinary_tokens_per_second", "ratio", "tokens"} <= set(value):
+        raise ValueError("overhead lacks a member")
+    return value
+
+
+def _lists(value: dict[str, Any], name: str, of: type) -> None:
+    items = value.get(name)
+    if items is not None and not (isinstance(items, list) and all(isinstance(item, of) for item in items)):
+        raise ValueError(f"{name} is no list of {of.__name__}")
+
+
 class Ledger(Record):
     """`ledger.json`."""
 
@@ -210,9 +239,9 @@ class Ledger(Record):
     findings: list[Finding] = []
     outside: list[Outside] = []
     drift: list[Drift] = []
-    execution_path: dict[str, Any] = {}
-    path_map: dict[str, Any] = {}
-    overhead: dict[str, Any] = {}
+    execution_path: Annotated[dict[str, Any], AfterValidator(_execution_path)] = {}
+    path_map: Annotated[dict[str, Any], AfterValidator(_path_map)] = {}
+    overhead: Annotated[dict[str, Any], AfterValidator(_overhead)] = {}
     limitations: list[str] = []
     boundaries: list[str] = list(BOUNDARIES)
 

@@ -76,6 +76,22 @@ def test_inspection_changes_no_byte_and_agrees_with_the_run_line_by_line(clean: 
     assert "consistent with itself only" in shown
 
 
+@pytest.mark.parametrize("what", ["clean", "freed", "wrong", "footerless", "unreplayed"])
+def test_a_fresh_report_and_its_inspection_agree_to_the_last_line(what: str, tmp_path: Path) -> None:
+    made = {
+        "clean": archives.Made(),
+        "freed": archives.Made(freed=True),
+        "wrong": archives.Made(wrong=("two", 1, 2)),
+        "footerless": archives.Made(footers=False),
+        "unreplayed": archives.Made(replayed=(0,), labels=["target:decode@1", "target:decode@2"]),
+    }[what]
+    finished = archives.make(tmp_path / what, made)
+    shown, _ = call("reconcile", finished.root, "--format", "markdown")
+    fresh, later = (finished.root / "report.md").read_text().splitlines(), shown.splitlines()
+    differing = [a.split(":")[0] for a, b in zip(fresh, later, strict=True) if a != b]
+    assert differing == ["Job", "Run", "agreement"]
+
+
 def test_the_report_keeps_its_template_and_ends_with_the_boundaries(clean: Any) -> None:
     shown, _ = call("reconcile", clean.root)
     names = [line.split(":")[0] for line in shown.splitlines()[:11]]
@@ -210,6 +226,35 @@ def test_a_pipe_is_damage_and_nothing_waits_for_it(tmp_path: Path, clean: Any) -
         assert verdicts(shown)["lifetime"] == "INCOMPLETE"
 
 
+def test_names_that_are_no_text_are_damage_and_drive_no_terminal(clean: Any) -> None:
+    receipts = os.fsencode(clean.root / "receipts")
+    for name in (b"\xff\xfe.jsonl", b"w9\x1b[2J\n.jsonl"):
+        with open(os.path.join(receipts, name), "wb") as file:
+            file.write(b"{}\n")
+    for options in ((), ("--recompute", "--in-place"), ("--format", "json"), ("--format", "markdown")):
+        shown, said = call("reconcile", clean.root, *options)
+        assert "\x1b" not in shown + said
+        assert "has a name that is no plain text" in shown
+    assert verdicts(call("reconcile", clean.root, "--format", "json")[0])["lifetime"] == "INCOMPLETE"
+
+
+def test_folders_within_folders_end_in_one_clear_error(tmp_path: Path, clean: Any) -> None:
+    deep, before = clean.root, os.getcwd()
+    os.chdir(deep)
+    try:
+        for _ in range(1200):
+            os.mkdir("d")
+            os.chdir("d")
+    finally:
+        os.chdir(before)
+    try:
+        for command in (("reconcile", clean.root), ("export", clean.root, "-o", tmp_path / "x.zip")):
+            _, said = call(*command, code=5)
+            assert "folders within folders" in said
+    finally:
+        subprocess.run(["rm", "-rf", str(deep / "d")], check=True)
+
+
 def test_an_output_file_is_not_overwritten(tmp_path: Path, clean: Any) -> None:
     target = tmp_path / "r.md"
     call("reconcile", clean.root, "-o", target, "--format", "markdown")
@@ -257,13 +302,30 @@ def test_an_export_masks_paths_hosts_and_variables(tmp_path: Path) -> None:
     plan["env"] = {"SGLANG_X": "1", "HOME": "/home/somebody", "MY_TOKEN": "hush", "SGLANG_API_KEY": "hush"}
     plan["command"] += ["--api-key", "hush", "--model-path", "/home/somebody/models/secret-model"]
     plan["notes"] = [f"ran on {socket.gethostname()}"]
+    plan["env"]["TEAM"] = "blue falcon"
     (made.root / "plan.json").write_text(json.dumps(plan))
+    report = made.root / "report.md"
+    report.write_text(
+        f"{report.read_text()}\nTEAM=blue falcon MY_TOKEN=hush python -m x --api-key hush; the blue falcon\n"
+    )
     call("export", made.root, "-o", tmp_path / "x.zip")
     archive = zipfile.ZipFile(tmp_path / "x.zip")
     text = "".join(archive.read(name).decode() for name in archive.namelist())
-    assert "hush" not in text and "somebody" not in text and "secret-model" not in text
+    assert "hush" not in text and "somebody" not in text and "secret-model" not in text and "falcon" not in text
     assert f"ran on {socket.gethostname()}" not in text and "ran on <host>" in text and str(tmp_path) not in text
     exported = json.loads(archive.read("0123456789ab/plan.json"))
     assert exported["env"] == {
-        "SGLANG_X": "1", "HOME": "<masked>", "MY_TOKEN": "<masked>", "SGLANG_API_KEY": "<masked>",
+        "SGLANG_X": "1", "HOME": "<masked>", "MY_TOKEN": "<masked>", "SGLANG_API_KEY": "<masked>", "TEAM": "<masked>",
     }  # fmt: skip
+
+
+def test_an_export_keeps_the_keys_of_graphs_and_streams_receipts(tmp_path: Path) -> None:
+    """A graph's key is evidence, not a secret; and receipts are masked line by line."""
+    made = archives.make(tmp_path / "run")
+    _, said = call("export", made.root, "-o", tmp_path / "x.zip")
+    assert "secrets" not in said
+    archive = zipfile.ZipFile(tmp_path / "x.zip")
+    lines = archive.read("0123456789ab/receipts/w0.jsonl").splitlines()
+    captures = [body for body in map(json.loads, lines) if body["k"] == "capture"]
+    assert [body["key"] for body in captures] == ["target:decode@1", "target:decode@2", "target:decode@2"]
+    assert not list(tmp_path.glob(".*partial"))

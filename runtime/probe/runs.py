@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 #: A sequence that never repeats is cut into literal records of this many replays.
 LONGEST_CYCLE = 256
+#: A shorter run is no record of its own: what looks like a cycle at first may be chance.
+_WORTH = 16
 
 
 @dataclass(slots=True)
@@ -23,8 +25,8 @@ class Run:
 class RunEncoder:
     """Groups consecutive replays into runs, greedily and online, in constant time a replay.
 
-    While a cycle was seen once only, a replay that does not fit lengthens it; after its first repetition such a
-    replay ends the run. `flush` ends it at any time, for the caller knows what else happens between replays.
+    Until a cycle was seen twice, a replay that does not fit lengthens it by what was seen since; after that such a replay
+    ends the run. `flush` ends it at any time, for the caller knows what else happens between replays.
     """
 
     def __init__(self, emit: Callable[[Run], None]) -> None:
@@ -42,7 +44,8 @@ class RunEncoder:
         if run.cycle[run.count % length] == graph:
             run.count += 1
             run.t1 = t
-        elif run.count == length and length < LONGEST_CYCLE:
+        elif run.count < max(2 * length, _WORTH) and run.count < LONGEST_CYCLE:
+            run.cycle += [run.cycle[i % length] for i in range(length, run.count)]
             run.cycle.append(graph)
             run.count += 1
             run.t1 = t

@@ -1,12 +1,16 @@
-"""Runs sgl-graph on a real SGLang, one configuration after the other, on a GPU host without network.
+"""Runs sgl-graph on a real SGLang, one configuration after the other or several at once, on a GPU host without network.
 
-usage: python3 tests/gpu/run_sglang.py CASE... --bundle DIR --out DIR [--map FILE] [--derived] [--dry-run] [-- EXTRA RUN OPTIONS]
+usage: python3 tests/gpu/run_sglang.py CASE... --bundle DIR --out DIR [--jobs N] [--limit SECONDS] [--map FILE] [--derived]
+       [--dry-run] [-- EXTRA RUN OPTIONS]
 
---map takes a map made elsewhere (a file, or a folder with CASE.json). --derived sends the map's own traffic instead of
+--jobs N runs N cases side by side on the same GPU: verdicts do not depend on it, throughput does. --limit interrupts what
+still runs after so many seconds, and packs it. --map takes a map made elsewhere (a file, or a folder with CASE.json). --derived sends the map's own traffic instead of
 traffic.json beside this file. Gaps are accepted: the report lists them.
 
-DIR holds site.tar.xz (SGLang and what it needs) and tool.tar.xz (make_tool_bundle.sh). Per case: the archive as
-OUT/CASE.tar.xz, its report as OUT/CASE.report.md and the tool's stderr as OUT/CASE.log. Exit status: the worst of the cases.
+DIR holds site.tar.xz (SGLang and what it needs), tool.tar.xz (make_tool_bundle.sh), and in extra/ wheels that are unpacked beside
+SGLang (eagle needs sgl-deep-gemm). Per case, in OUT: the archive as
+CASE.tar.xz, its report as CASE.report.md and the tool's stderr as CASE.log, all of it once more in OUT/cases.tar. Exit
+status: the worst of the cases.
 """
 
 from __future__ import annotations
@@ -17,7 +21,10 @@ import signal
 import subprocess
 import sys
 import tarfile
+import threading
 import time
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -47,19 +54,24 @@ CASES: dict[str, tuple[str, str, str]] = {
     "lora": ("llama", f"{SMALL_PREFILL} {LORA}", "--control"),
     "moe": ("qwen3_moe", f"{SMALL_PREFILL} --moe-runner-backend triton", "--control"),
     "ngram": ("llama", f"{SMALL_PREFILL} {NGRAM}", "--control"),
-    "eagle": ("llama", f"{SMALL_PREFILL} {EAGLE}", "--control"),
+    # EAGLE workers import deep_gemm whatever they use.
+    "eagle": ("llama", f"{SMALL_PREFILL} {EAGLE}", "--control --env SGLANG_ENABLE_JIT_DEEPGEMM=0"),
     "piecewise": ("llama", f"{SMALL_PREFILL} --cuda-graph-backend-prefill tc_piecewise", "--control"),
+    # These two are known to die while they capture; the run must say so, and the map beforehand.
+    "prefill-full": ("llama", f"{SMALL_PREFILL} --cuda-graph-backend-prefill full", "--skip-eager --skip-instrumented"),
+    "decode-breakable": (
+        "llama",
+        f"{SMALL_PREFILL} --cuda-graph-backend-decode breakable",
+        "--skip-eager --skip-instrumented",
+    ),
     "dedup": ("llama", SMALL_PREFILL, "--control --env SGLANG_ENABLE_CUDA_GRAPH_DEDUP=1"),
     "tp2": ("llama", f"{SMALL_PREFILL} --tp-size 2", "--control"),
 }
 
 
-class _Stopped(Exception):
-    """Told to stop: what there is by now is packed all the same."""
-
-
-def _stop(*_: object) -> None:
-    raise _Stopped
+_BEGAN = time.monotonic()
+#: Set when no more is to be started and what runs is to be interrupted.
+_stopping = threading.Event()
 
 
 def unpack(bundle: Path) -> tuple[Path, Path]:
@@ -72,6 +84,9 @@ def unpack(bundle: Path) -> tuple[Path, Path]:
                 archive.extractall("/tmp", filter="data")
             (folder / ".ok").touch()
         folders.append(folder)
+    for wheel in sorted(bundle.glob("extra/*.whl")):  # what one case needs and the bundle leaves out
+        with zipfile.ZipFile(wheel) as packed:
+            packed.extractall(folders[0])
     return folders[0], folders[1]
 
 
@@ -86,7 +101,9 @@ def models() -> None:
 
 
 def run(case: str, out: Path, site: Path, tool: Path, extra: list[str]) -> int:
-    """One case; its exit code."""
+    """One case; its exit code, 130 when it was not begun."""
+    if _stopping.is_set():
+        return 130
     model, flags, options = CASES[case]
     archive = WORK / "archives" / case
     program = [sys.executable, "-m", "sgl_graph.cli", "run", "--out", str(archive), "--checkout", str(site)]
@@ -104,26 +121,19 @@ def run(case: str, out: Path, site: Path, tool: Path, extra: list[str]) -> int:
     cuda = os.pathsep.join([os.environ.get("PATH", ""), os.path.dirname(sys.executable), "/usr/local/cuda/bin"])
     began = time.monotonic()
     with (out / f"{case}.log").open("w") as log:
-        done = subprocess.Popen(
+        process = subprocess.Popen(
             [*program, *server],
             env={**os.environ, "PYTHONPATH": path, "PATH": cuda},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
         )
-        assert done.stderr is not None
-        try:
-            for line in done.stderr:
-                log.write(line)
-                print(f"{case}: {line}", end="", flush=True)
-            code = done.wait()
-        except _Stopped:
-            done.send_signal(signal.SIGINT)
-            try:
-                code = done.wait(20)
-            except subprocess.TimeoutExpired:
-                done.kill()
-                code = done.wait()
+        threading.Thread(target=_interrupt_when_stopping, args=(process,), daemon=True).start()
+        assert process.stderr is not None
+        for line in process.stderr:
+            log.write(line)
+            print(f"{time.monotonic() - _BEGAN:4.0f} {case}: {line}", end="", flush=True)
+        code = process.wait()
     print(f"== {case}: exit {code} after {time.monotonic() - began:.0f} s", flush=True)
     report = archive / "report.md"
     if report.exists():
@@ -135,6 +145,17 @@ def run(case: str, out: Path, site: Path, tool: Path, extra: list[str]) -> int:
     return code
 
 
+def _interrupt_when_stopping(process: subprocess.Popen[str]) -> None:
+    while process.poll() is None:
+        if _stopping.wait(0.5):
+            process.send_signal(signal.SIGINT)
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+            return
+
+
 def main() -> None:
     """Parse and run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -142,6 +163,8 @@ def main() -> None:
     parser.add_argument("--bundle", type=Path, required=True)
     parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", "/tmp/sgl-graph-out")))
     parser.add_argument("--map", type=Path)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--limit", type=float)
     parser.add_argument("--derived", action="store_true")
     parser.add_argument("--dry-run", action="store_true")
     own, _, extra = sys.argv[1:], None, []
@@ -150,18 +173,28 @@ def main() -> None:
         own = own[: own.index("--")]
     args = parser.parse_args(own)
     args.out.mkdir(parents=True, exist_ok=True)
-    signal.signal(signal.SIGTERM, _stop)
+    signal.signal(signal.SIGTERM, lambda *_: _stopping.set())
+    if args.limit:
+        timer = threading.Timer(args.limit, _stopping.set)
+        timer.daemon = True
+        timer.start()
     site, tool = unpack(args.bundle)
     models()
     extra = ["--accept-gaps", *extra]
+    extra += ["--allow-busy"] if args.jobs > 1 else []
     extra += [] if args.derived else ["--traffic", str(Path(__file__).with_name("traffic.json"))]
     extra += ["--dry-run"] if args.dry_run else []
-    codes = []
-    for case in args.cases:
+
+    def one(case: str) -> int:
         found = args.map / f"{case}.json" if args.map and args.map.is_dir() else args.map
-        codes.append(run(case, args.out, site, tool, [*extra, *(["--map", str(found)] if found else [])]))
-        if codes[-1] in (130, 143, -signal.SIGINT, -signal.SIGKILL):
-            break
+        return run(case, args.out, site, tool, [*extra, *(["--map", str(found)] if found else [])])
+
+    with ThreadPoolExecutor(args.jobs) as pool:
+        codes = list(pool.map(one, args.cases))
+    with tarfile.open(args.out / "cases.tar", "w") as packed:
+        for case in args.cases:
+            for file in sorted(args.out.glob(f"{case}.*")):
+                packed.add(file, arcname=file.name)
     sys.exit(max(codes))
 
 

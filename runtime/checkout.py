@@ -6,14 +6,14 @@ import hashlib
 import importlib.util
 import os
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from sgl_graph.analyzer.errors import CheckoutNotFound
 from sgl_graph.analyzer.static import facts as f
 from sgl_graph.runtime.fact_store import FactStore
-from sgl_graph.runtime.parsers import Parsers, parse
+from sgl_graph.runtime.parsers import Parsers
 
 #: A source file beyond this is generated data, not code that anybody maintains; it is recorded, not parsed.
 LARGEST_FILE = 4 << 20
@@ -93,17 +93,14 @@ class CheckoutSources:
         jobs: int = 2,
         folders: Iterable[str] = (_PACKAGE,),
         excluded: Iterable[str] = (),
-        on_parse: Callable[[str], None] | None = None,
     ) -> None:
         self._base = base
         self._store = store
-        self._jobs = max(1, jobs)
-        self._on_parse = on_parse
         self._paths = sorted(_walk(base, tuple(folders), frozenset(excluded)))
         self._problems: dict[str, str] = {}
         self._digests: dict[str, str] = {}
         self._facts: dict[str, bytes] = {}
-        self._parsers = Parsers(self._jobs)
+        self._parsers = Parsers(max(1, jobs))
         self._fresh: list[tuple[str, bytes]] = []
         self.reading = Reading()
 
@@ -131,16 +128,16 @@ class CheckoutSources:
         if problem is not None:
             return f.failed(problem)
         encoded = self._facts.pop(path, None)
-        if encoded is None and path in self._parsers:
-            encoded, lasting = self._parsers.result(path)
-            if lasting:
-                self._keep(digest, encoded)
-        if encoded is None:
+        if encoded is None and path not in self._parsers:
             encoded = self._store.load([digest]).get(digest)
             if encoded is not None:
                 self.reading.cached += 1
+            else:
+                self._submit(path)
         if encoded is None:
-            encoded = self._parse_now(path, digest)
+            encoded, lasting = self._parsers.result(path)
+            if lasting:
+                self._keep(digest, encoded)
         self._parsers.rest()
         return f.decode_module(encoded)
 
@@ -160,7 +157,7 @@ class CheckoutSources:
             if encoded is not None:
                 self._facts[path] = encoded
                 self.reading.cached += 1
-            elif self._jobs > 1:
+            else:
                 self._submit(path)
 
     def close(self) -> None:
@@ -174,16 +171,6 @@ class CheckoutSources:
         self.reading.parsed += 1
         self.reading.bytes_parsed += len(data)
         self._parsers.submit(path, data)
-
-    def _parse_now(self, path: str, digest: str) -> bytes:
-        data = self._read(path)
-        self.reading.parsed += 1
-        self.reading.bytes_parsed += len(data)
-        if self._on_parse is not None:
-            self._on_parse(path)
-        encoded = parse(data)
-        self._keep(digest, encoded)
-        return encoded
 
     def _keep(self, digest: str, encoded: bytes) -> None:
         self._fresh.append((digest, encoded))

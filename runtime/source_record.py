@@ -35,6 +35,8 @@ class Files(Protocol):
 
     def facts(self, path: str) -> f.ModuleFacts: ...
 
+    def prefetch(self, paths: Iterable[str]) -> None: ...
+
     def stored_facts(self, digest: str) -> f.ModuleFacts | None: ...
 
 
@@ -82,6 +84,7 @@ def carry(record: Record, files: Files) -> Carried | None:
         return None
     now = {**record, "files": dict(known)}
     moved: dict[str, Moved] = {}
+    files.prefetch(path for path in changed if len(known[path]) > 1)
     for path in changed:
         if files.problem(path) is not None:
             return None

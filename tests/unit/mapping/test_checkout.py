@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 from sgl_graph.analyzer.static import facts as f
 from sgl_graph.analyzer.static.nesting import too_deep
@@ -71,30 +75,78 @@ def test_nesting_is_what_python_counts(source: bytes, deep: bool) -> None:
     assert too_deep(source) is deep
 
 
-def dying(data: bytes) -> bytes:
-    """A parser that a marked file ends, as native code may."""
+#: A parser that a marked file ends, as native code may; files of a hundred bytes count as large.
+DYING = """
+import os
+from sgl_graph.analyzer.static import facts as f
+from sgl_graph.runtime.parser_process import serve
+
+def dying(data):
     if b"fatal" in data:
         os._exit(9)
-    return f.encode_module(f.failed(data.decode()))
+    return f.encode_module(f.failed(f"{data.decode().strip()} {os.getppid()}"))
+
+serve(dying, large=100)
+"""
 
 
-@pytest.fixture
-def pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[parsers.Parsers]:
-    monkeypatch.setattr(parsers, "parse", dying)
-    made = parsers.Parsers(2)
+@pytest.fixture(params=[1, 2])
+def pool(request: pytest.FixtureRequest) -> Iterator[parsers.Parsers]:
+    made = parsers.Parsers(request.param, (sys.executable, "-c", DYING))
     yield made
     made.close()
 
 
-def test_a_file_that_ends_its_parser_is_a_record_and_the_others_are_read(pool: parsers.Parsers) -> None:
+@pytest.mark.parametrize("padding", ["", " " * 200], ids=["small", "large"])
+def test_a_file_that_ends_its_parser_is_a_record_and_the_others_are_read(pool: parsers.Parsers, padding: str) -> None:
     for name in ("a", "fatal", "b", "c"):
-        pool.submit(name, name.encode())
+        pool.submit(name, (name + padding).encode())
     found = {name: pool.result(name) for name in ("a", "fatal", "b", "c")}
     errors = {name: f.decode_module(encoded).error for name, (encoded, _) in found.items()}
-    assert errors == {"a": "a", "b": "b", "c": "c", "fatal": "the parser's process died on it"}
+    assert errors.pop("fatal") == "the parser's process died on it"
+    assert {name: (error or "").split()[0] for name, error in errors.items()} == {"a": "a", "b": "b", "c": "c"}
+    in_children = {(error or "").split()[1] for error in errors.values()} != {str(os.getpid())}
+    assert in_children is bool(padding)
     assert [name for name, (_, lasting) in found.items() if not lasting] == ["fatal"]
     pool.submit("later", b"later")
-    assert f.decode_module(pool.result("later")[0]).error == "later"
+    assert (f.decode_module(pool.result("later")[0]).error or "").startswith("later")
+
+
+def test_parsers_that_rest_end_and_come_back(pool: parsers.Parsers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parsers, "_IDLE_SECONDS", 0.0)
+    for name in ("first", "second"):
+        pool.submit(name, name.encode())
+        assert (f.decode_module(pool.result(name)[0]).error or "").startswith(name)
+        assert psutil.Process().children()
+        pool.rest()
+        assert not psutil.Process().children()
+
+
+def test_where_no_parser_starts_files_are_read_all_the_same() -> None:
+    for command in (("/nowhere/python",), (sys.executable, "-c", "raise SystemExit(3)")):
+        made = parsers.Parsers(1, command)
+        made.submit("a", b"x = 1\n")
+        encoded, lasting = made.result("a")
+        assert f.decode_module(encoded).body and lasting
+        made.close()
+
+
+def test_what_was_parsed_and_not_asked_for_is_kept(pool: parsers.Parsers) -> None:
+    pool.submit("a", b"a")
+    pool.submit("fatal", b"fatal")
+    while not all(future.done() for future in pool._pending.values()):
+        time.sleep(0.01)
+    assert list(pool.close()) == ["a"]
+
+
+def test_a_parser_holds_only_what_it_needs() -> None:
+    """Each of them is there besides the analysis."""
+    code = "import sys; from sgl_graph.runtime.parser_process import parse; parse(b''); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "libcst" in loaded
+    assert not {"networkx", "numpy", "pydantic", "typer", "rich", "yaml", "httpx", "psutil", "multiprocessing"} & set(
+        loaded
+    )
 
 
 def test_a_cache_file_that_is_no_database_is_made_anew(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from sgl_graph.analyzer.records.pathmap import (
     Unresolved,
     WorkerEntry,
 )
+from sgl_graph.analyzer.static.deaths import Death
 from sgl_graph.analyzer.static.traffic import uncovered
 
 #: So many batch sizes that fall to eager execution are not worth a note.
@@ -33,12 +34,13 @@ def gaps_of(
     traffic: Sequence[TrafficItem],
     problems: Mapping[str, str],
     cut_short: Mapping[str, str],
+    dying: Sequence[Death] = (),
 ) -> tuple[Gap, ...]:
     """The gaps of one map, material ones first, each list in a fixed order."""
     if starts.value == "no":
         at = f" ({starts.file}:{starts.line})" if starts.file else ""
         return (Gap(severity="material", code="SGG060", text=f"the server does not start: {starts.why}{at}"),)
-    material = [*_facts(device, model_known), *_of_workers(workers), *_of_paths(paths)]
+    material = [*_facts(device, model_known), *map(_of_death, dying), *_of_workers(workers), *_of_paths(paths)]
     missed = uncovered(labels, traffic)
     if missed:
         text = f"no planned request replays {', '.join(missed)}: the budget does not hold them"
@@ -65,6 +67,11 @@ def _facts(device: DeviceFacts, model_known: bool) -> list[Gap]:
         text = "the device is not known: give --device NAME, as in --device h200; sizes and defaults are open"
         found.append(Gap(severity="material", code="SGG043", text=text))
     return found
+
+
+def _of_death(death: Death) -> Gap:
+    text = f"{death.path.name}: the capture ends in {death.text} ({death.by}, {death.file}:{death.line})"
+    return Gap(severity="material", code="SGG064", text=text, sites=death.path.sites)
 
 
 def _of_workers(workers: Sequence[WorkerEntry]) -> list[Gap]:

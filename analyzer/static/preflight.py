@@ -13,6 +13,7 @@ from sgl_graph.analyzer.static.chains import Chains
 from sgl_graph.analyzer.static.classify import Classifier, Surroundings
 from sgl_graph.analyzer.static.components import components_of
 from sgl_graph.analyzer.static.config.protocol import Configuration
+from sgl_graph.analyzer.static.deaths import deaths
 from sgl_graph.analyzer.static.families import family_of_name, family_of_site
 from sgl_graph.analyzer.static.gaps import gaps_of
 from sgl_graph.analyzer.static.labels import Keys
@@ -131,6 +132,7 @@ def build(
                 traffic=traffic,
                 problems=problems,
                 cut_short=_cut_short(linked, problems),
+                dying=deaths(search, configuration, paths),
             ),
             labels=labels,
             traffic=traffic,

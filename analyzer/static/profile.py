@@ -107,6 +107,19 @@ SPECULATIVE_FIELD = "speculative_algorithm"
 #: Functions that allocate for captured graphs, before the capture and outside its pool.
 PREALLOCATING = r"(?:init|alloc|allocate|create|make|reserve|prepare)\w*_cuda_graph_\w*(?:buffers?|workspaces?)"
 
+#: What the forward pass of a generating model gives where a family captures the whole of it.
+CAPTURED_OUTPUTS = {
+    "decode": "sglang.srt.layers.logits_processor:LogitsProcessorOutput",
+    "verify": "sglang.srt.layers.logits_processor:LogitsProcessorOutput",
+}
+#: Functions of an attention backend that prepare a captured batch, the parameters that tell it the batch and that it is
+#: captured, and the mode of the batches of a family that captures whole prefills.
+METADATA_FUNCTION = "init_forward_metadata_out_graph"
+METADATA_BATCH, METADATA_CAPTURING = "forward_batch", "in_capture"
+FORWARD_BATCH_CLASS = "sglang.srt.model_executor.forward_batch_info:ForwardBatch"
+FORWARD_MODE_CLASS, FORWARD_MODE_ATTRIBUTE = "sglang.srt.model_executor.forward_batch_info:ForwardMode", "forward_mode"
+CAPTURED_MODES = {"prefill-full": "EXTEND"}
+
 # -- processes and triggers ------------------------------------------------------------------------------------------
 
 #: Where the processes that may hold graphs start: role, qualified name, and what must be configured for it to exist.

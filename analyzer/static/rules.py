@@ -181,6 +181,12 @@ _ALL = [
         "nothing is captured",
         "Under this configuration no capture is reachable: graphs are off, or nothing in this checkout makes them.",
     ),
+    Rule(
+        "SGG064",
+        "the capture ends in an exception",
+        "Every way through the capturing code, as the source has it, raises for what this path hands to it: the server dies "
+        "while it captures. Choose another backend for this phase, or another attention backend.",
+    ),
 ]
 
 RULES: dict[str, Rule] = {rule.code: rule for rule in _ALL}

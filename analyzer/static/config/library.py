@@ -330,3 +330,8 @@ def _version(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
 
 
 __all__ = ["ABSENT", "Bound", "Fuzzy", "Native", "from_python"]
+
+
+@native("torch.is_tensor")
+def _is_tensor(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
+    return machine.is_instance(arguments[0], External("torch.Tensor"))

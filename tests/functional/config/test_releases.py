@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 from sgl_graph.analyzer.errors import CommandInvalid
+from sgl_graph.analyzer.static import profile
 from sgl_graph.analyzer.static.config.configuration import ResolvedConfiguration
 from sgl_graph.analyzer.static.config.device import parse_device
 from sgl_graph.analyzer.static.config.inputs import Launch
 from sgl_graph.analyzer.static.config.protocol import InstanceOf, Source
+from sgl_graph.analyzer.static.config.rehearsal import Stage, failure_of
 from sgl_graph.analyzer.static.config.resolve import resolve
 from sgl_graph.analyzer.static.project import Project
 from sgl_graph.runtime.checkout import CheckoutSources
@@ -230,3 +232,57 @@ def test_without_a_model_what_does_not_rest_on_it_is_still_decided(run: Run, ver
     assert found.unresolved[0].what == "configuration of m" and len(found.unresolved) < 60
     # One model family turns prefill capture on again under this flag, so only decode is settled.
     assert sizes(run(version, "--disable-cuda-graph", model=None))["decode"] == ()
+
+
+RUNNERS = "sglang.srt.model_executor.runner_backend"
+
+
+@pytest.mark.parametrize(("version", "line"), [("0.5.17", 177), ("0.5.20", 186), ("0.5.23", None)])
+def test_a_segmented_decode_dies_of_the_output_that_its_table_cannot_copy(
+    run: Run, version: str, line: int | None
+) -> None:
+    """Seen on a GPU with 0.5.17: `TypeError: Unsupported BCG output type: LogitsProcessorOutput`."""
+    found = run(version, "--attention-backend triton --cuda-graph-backend-decode breakable")
+    table = f"{RUNNERS}.breakable_cuda_graph_backend:BreakableCudaGraphBackend"
+
+    def arguments(stage: Stage) -> dict[str, Any]:
+        output = stage.object(profile.CAPTURED_OUTPUTS["decode"])
+        return {"shape_key": stage.unknown(), "forward_fn": stage.giving(output)}
+
+    def construction(stage: Stage) -> dict[str, Any]:
+        return {"cuda_graph_runner": stage.unknown()}
+
+    failure = failure_of(found, table, "capture_one", arguments, construction)
+    assert (failure.place.line if failure is not None else None) == line
+    assert failure is None or failure.text == "TypeError"
+
+
+@pytest.mark.parametrize("version", ["0.5.17", "0.5.20", "0.5.23"])
+@pytest.mark.parametrize(
+    ("backend", "dies"),
+    [
+        ("triton_backend:TritonAttnBackend", True),
+        ("flashattention_backend:FlashAttentionBackend", False),
+        ("flashinfer_backend:FlashInferAttnBackend", False),
+        ("trtllm_mha_backend:TRTLLMHAAttnBackend", True),
+    ],
+)
+def test_attention_backends_that_cannot_be_captured_in_a_whole_prefill(
+    run: Run, version: str, backend: str, dies: bool
+) -> None:
+    """Seen on a GPU with 0.5.17 and triton: `ValueError: Invalid forward mode`."""
+    found = run(version, "--cuda-graph-backend-prefill full")
+
+    def arguments(mode: str) -> Callable[[Stage], dict[str, Any]]:
+        def given(stage: Stage) -> dict[str, Any]:
+            member = stage.member(profile.FORWARD_MODE_CLASS, mode)
+            batch = stage.object(profile.FORWARD_BATCH_CLASS, {profile.FORWARD_MODE_ATTRIBUTE: member})
+            return {profile.METADATA_BATCH: batch, profile.METADATA_CAPTURING: True}
+
+        return given
+
+    name = f"sglang.srt.layers.attention.{backend}"
+    prefill = failure_of(found, name, profile.METADATA_FUNCTION, arguments("EXTEND"))
+    assert (prefill is not None) == dies
+    assert prefill is None or "Invalid forward mode" in prefill.text
+    assert failure_of(found, name, profile.METADATA_FUNCTION, arguments("DECODE")) is None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -118,4 +119,5 @@ def _short(answer: Any) -> Any:
     """An answer as it is kept: as it is, or its digest where it is long."""
     plain = _plain(answer)
     encoded = canonical_json(plain)
-    return plain if len(encoded) <= _LONGEST else "#" + hashlib.sha256(encoded).hexdigest()[:32]
+    # As it comes back from a store: a tuple is a list there.
+    return json.loads(encoded) if len(encoded) <= _LONGEST else "#" + hashlib.sha256(encoded).hexdigest()[:32]

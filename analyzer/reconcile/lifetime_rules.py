@@ -67,7 +67,8 @@ def _judge_pool_memory(state: WorkerState, graph: GraphState, block: BlockState,
         or block.freed <= _maker(state, graph, block).ended
     ):
         return
-    taker = _taker(state, graph, block, owning=block.record.id in graph.copied_out)
+    unread = block.scratch or block.record.id in graph.copied_out
+    taker = _taker(state, graph, block, owning=unread)
     if taker is not None:
         yield Judgement("output-reused", graph, block, taker, culprit=taker.during)
 
@@ -100,8 +101,8 @@ def _taken(state: WorkerState, block: BlockState, owner: Owner) -> str:
 def _taker(state: WorkerState, graph: GraphState, block: BlockState, *, owning: bool) -> Owner | None:
     """Whose capture, outside the chain, took memory that the chain had let go of; with `owning`, only if it is still owned.
 
-    Where the graph itself copies its output elsewhere and then lets go of it, nobody is left to read it; so long as nobody
-    owns the memory now either, nothing is lost by writing there.
+    Where the graph itself copies its output elsewhere and then lets go of it, or it was a library's workspace, nobody is left
+    to read it; so long as nobody owns the memory now either, nothing is lost by writing there.
     """
     overlaps = state.overlaps.of(block)
     takers = [

@@ -28,6 +28,8 @@ class BlockState:
     freed_by: Id | None = None
     #: Freed inside the capture that allocated it, so nobody outside ever held it.
     temporary: bool = False
+    #: It held nothing that anybody reads after the node that wrote it.
+    scratch: bool = False
     gone: str | None = None
     #: The last owner outside captures, and the last inside each capture.
     outside: Owner | None = None

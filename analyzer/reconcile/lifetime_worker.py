@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from sgl_graph.analyzer.reconcile.lifetime_codes import CODES
 from sgl_graph.analyzer.reconcile.lifetime_rules import Judgement, dependencies, judge_blocks, judge_order
 from sgl_graph.analyzer.reconcile.lifetime_state import BlockState, GraphState, Owner, WorkerState
 from sgl_graph.analyzer.reconcile.lifetime_words import Words
@@ -30,8 +31,8 @@ from sgl_graph.analyzer.records.receipts import (
 )
 from sgl_graph.analyzer.records.verdicts import Verdict, WorkerLifetime
 
-#: Distinct findings and reasons kept for one worker; beyond them the verdict stands and nothing is learned.
-MOST_KEPT = 1000
+#: Distinct findings of a severity, and reasons, kept for one worker; beyond them the verdict stands and nothing is learned.
+MOST_KEPT = 2000
 #: After three rounds of a cycle nothing about the order of replays changes any more.
 _ROUNDS = 3
 
@@ -52,6 +53,7 @@ class WorkerJudge:
         self._words = Words(self.state)
         self._outside: Counter[tuple[str, str, str]] = Counter()
         self._found: set[tuple[Any, ...]] = set()
+        self._kept: Counter[str] = Counter()
         self._order = -1
         self._lines = 0
         self._damaged = False
@@ -226,7 +228,7 @@ class WorkerJudge:
         if block.freed is not None:
             self._lack(f"line {line.n}: block {line.block} is freed twice")
             return
-        block.freed, block.freed_by = line.o, line.stack
+        block.freed, block.freed_by, block.scratch = line.o, line.stack, line.scratch
         # What was dead when its capture ended is listed right behind the capture.
         if self._listing is not None and line.o == self._listing[1] and line.t is None:
             block.temporary = block.record.during == self._listing[0]
@@ -359,13 +361,16 @@ class WorkerJudge:
 
     def _found_one(self, judgement: Judgement) -> None:
         key = (judgement.code, judgement.graph.id, judgement.block.record.id if judgement.block else None)
-        if key in self._found or len(self.findings) >= MOST_KEPT:
+        severity = CODES[judgement.code].severity if not self._damaged else "hazard"
+        if key in self._found or self._kept[severity] >= MOST_KEPT:
             return
         self._found.add(key)
+        self._kept[severity] += 1
         self.findings.append(self._words.finding(judgement, worker=self.worker, certain=not self._damaged))
 
     def _found_tie(self, graph: Id | None, line: Recorder) -> None:
         key = ("tie", graph, tuple(line.blocks))
-        if key not in self._found and len(self.findings) < MOST_KEPT:
+        if key not in self._found and self._kept["hazard"] < MOST_KEPT:
             self._found.add(key)
+            self._kept["hazard"] += 1
             self.findings.append(self._words.tie(graph, line, worker=self.worker))

@@ -154,6 +154,8 @@ class Event(_Line, tag="event", frozen=True):
     segment: Any = None
     pool: Pool = None
     blocks: list[Id] = []
+    #: For `free`: a library's workspace, whose contents nobody reads later.
+    scratch: bool = False
     t: int | None = None
 
 

@@ -194,7 +194,16 @@ class BlockTable:
 
     # Events, in the order in which they happened
 
-    def freed(self, device: int, address: int, stack: int | None, t: int | None, *, watch: bool = True) -> Block | None:
+    def freed(
+        self,
+        device: int,
+        address: int,
+        stack: int | None,
+        t: int | None,
+        *,
+        watch: bool = True,
+        scratch: bool = False,
+    ) -> Block | None:
         """The allocation at `address` was given back.
 
         Args:
@@ -203,6 +212,7 @@ class BlockTable:
             stack: Who freed it.
             t: When.
             watch: Whether a later owner of the memory matters; false inside the capture that allocated it.
+            scratch: Whether it held nothing that anybody reads later.
         """
         block = self._live.pop((device, address), None)
         if block is None:
@@ -212,7 +222,7 @@ class BlockTable:
         block.freed = True
         if watch and not block.intruder:
             self._bury(block)
-        self._emit("free", {"block": block.id, "stack": stack, "t": t})
+        self._emit("free", {"block": block.id, "stack": stack, "t": t, **({"scratch": True} if scratch else {})})
         return block
 
     def allocated(

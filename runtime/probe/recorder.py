@@ -303,11 +303,11 @@ class Recorder:
     # Allocator events
 
     def freed(
-        self, device: int, address: int, *, stack: int | None = None, t: int | None = None, watch: bool = True
+        self, device: int, address: int, *, stack: int | None = None, t: int | None = None, **how: bool
     ) -> Block | None:
-        """The allocation at `address` was given back by its owner; returns the referenced block that ended, if any."""
+        """The allocation at `address` was given back (`how` as for `BlockTable.freed`); returns the block that ended, if any."""
         with self.lock:
-            return self.blocks.freed(device, address, stack, t, watch=watch)
+            return self.blocks.freed(device, address, stack, t, **how)
 
     def allocated(
         self,

@@ -17,6 +17,7 @@ from .cuda_driver import Driver
 from .cuda_nodes import Word
 from .cuda_segments import Cell, MemoryMap, SegmentView
 from .cuda_trace import AllocatorTrace, Batch, Entry, Placement
+from .cuda_workspaces import is_workspace
 
 Pool = tuple[int, int]
 _DEFAULT: Pool = (0, 0)
@@ -239,7 +240,8 @@ class AllocatorWatch:
                 for window in windows:
                     window.left.append(Left(address, left_size, graph, stack, entry.get("frames") or []))
             if recorder.blocks.is_live(device, address):
-                return recorder.freed(device, address, stack=self._stack(entry), t=t)
+                scratch = is_workspace(entry.get("frames") or [])
+                return recorder.freed(device, address, stack=self._stack(entry), t=t, scratch=scratch)
         else:
             recorder.segment_gone(device, address, size)
         return None

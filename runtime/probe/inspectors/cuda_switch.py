@@ -9,6 +9,7 @@ from .. import frames
 from ..patching import Patches
 from ..recorder import Recorder
 from .cuda_memory import AllocatorWatch
+from .cuda_workspaces import clearing
 
 
 class RecorderSwitch:
@@ -32,6 +33,9 @@ class RecorderSwitch:
             self._patches.replace(c, "_cuda_setMemoryMetadata", self._metadata)
         if hasattr(c, "_cuda_cudaCachingAllocator_enable"):
             self._patches.replace(c, "_cuda_cudaCachingAllocator_enable", self._caching)
+
+        if hasattr(c, "_cuda_clearCublasWorkspaces"):
+            self._patches.replace(c, "_cuda_clearCublasWorkspaces", clearing)
 
     def _switch(self, original: Any) -> Any:
         recorder, trace, watch = self._recorder, self._trace, self._watch

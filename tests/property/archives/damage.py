@@ -15,7 +15,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,10 @@ VARIANTS = {
     "unreplayed": archives.Made(replayed=(0,), labels=["target:decode@1", "target:decode@2"]),
     "no-footer": archives.Made(footers=False),
 }
+
+
+#: Progress is told after each.
+_PIECES = 32
 
 
 @dataclass
@@ -350,10 +354,12 @@ def main() -> None:
     options = parser.parse_args()
     cases, seed, jobs = options.cases, options.seed, options.jobs
     counts: collections.Counter[tuple[str, str]] = collections.Counter()
+    pieces = max(jobs, _PIECES)
     with ProcessPoolExecutor(jobs) as pool:
-        parts = [pool.submit(run_many, cases, seed, first, jobs) for first in range(jobs)]
-        for part in parts:
+        parts = [pool.submit(run_many, cases, seed, first, pieces) for first in range(pieces)]
+        for part in as_completed(parts):
             counts += part.result()
+            print(f"{sum(counts.values())} cases", file=sys.stderr, flush=True)
     for kind in KINDS:
         shown = ", ".join(f"{outcome} {n}" for (k, outcome), n in sorted(counts.items()) if k == kind)
         print(f"{kind:<17} {shown}")

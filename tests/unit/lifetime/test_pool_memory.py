@@ -408,3 +408,22 @@ def test_nested_child_graphs_stay_affordable() -> None:
         graph = outer
     scene.replay(graph, times=100)
     assert scene.footer().verdict().value == "PASS"
+
+
+@pytest.mark.parametrize(
+    ("scratch", "taker_lives", "expected"),
+    [(True, False, "PASS"), (True, True, "INCONCLUSIVE"), (False, False, "INCONCLUSIVE")],
+)
+def test_a_workspace_ends_with_its_matmul(scratch: bool, taker_lives: bool, expected: str) -> None:
+    """Its memory may serve another capture; while that one's block is owned, writing there is a hazard all the same."""
+    scene = Scene()
+    first, second = scene.graph(), scene.graph()
+    w = scene.block(0, during=first)
+    scene.capture(first, [(w, "chain")])
+    scene.add("event", o=scene._next(), e="free", block=w, stack=None, t=5, **({"scratch": True} if scratch else {}))
+    v = scene.block(0, during=second)
+    scene.capture(second, [(v, "chain")])
+    if not taker_lives:
+        scene.free(v)
+    scene.replay(first, second, times=3)
+    assert scene.footer().verdict().value == expected

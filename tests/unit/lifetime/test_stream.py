@@ -5,6 +5,8 @@ from __future__ import annotations
 import tracemalloc
 from pathlib import Path
 
+import pytest
+from sgl_graph.analyzer.reconcile import lifetime_worker
 from sgl_graph.analyzer.reconcile.lifetime import lifetime_verdict
 from sgl_graph.analyzer.reconcile.lifetime_codes import CODES
 from sgl_graph.analyzer.records.receipts import Damage, Replays, read_receipts
@@ -61,3 +63,17 @@ def test_every_code_says_what_to_do() -> None:
     """A finding without a remedy is of no use."""
     for name, code in CODES.items():
         assert code.title and code.meaning.endswith(".") and code.remedy.endswith("."), name
+
+
+def test_hazards_leave_room_for_what_is_definite(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many hazards were met before, a definite finding is kept and decides."""
+    monkeypatch.setattr(lifetime_worker, "MOST_KEPT", 5)
+    scene = Scene()
+    graph, block = external(scene)
+    for number in range(9):
+        scene.recorder("tie", graphs=[graph], blocks=[block + 100 + number])
+    scene.replay(graph)
+    scene.free(block)
+    scene.replay(graph)
+    result = scene.footer().verdict()
+    assert (result.value, result.findings[0].code, len(result.findings)) == ("FAIL", "freed-memory", 6)

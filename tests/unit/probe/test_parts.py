@@ -6,6 +6,7 @@ import sys
 from functools import partial
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
 from sgl_graph.runtime.doctor import Check, examine, worst
@@ -13,6 +14,7 @@ from sgl_graph.runtime.probe.imports import PostImport
 from sgl_graph.runtime.probe.inspectors.cuda_atomic import unsplit
 from sgl_graph.runtime.probe.inspectors.cuda_segments import MemoryMap
 from sgl_graph.runtime.probe.inspectors.cuda_trace import SLACK_NS, Placement
+from sgl_graph.runtime.probe.inspectors.cuda_workspaces import clearing, is_workspace
 from sgl_graph.runtime.probe.patching import Patches
 
 
@@ -120,3 +122,16 @@ def test_the_doctor_names_a_remedy_for_what_fails(tmp_path: Path) -> None:
     here = {check.name: check for check in examine(sys.executable)}
     assert here["injection"].status == "ok"
     assert worst([Check("a", "ok", ""), Check("b", "warning", "", "do")]) == "warning"
+
+
+def test_what_is_freed_by_clearing_workspaces_is_told_by_its_stack() -> None:
+    def stack() -> list[dict[str, Any]]:
+        found, frame = [], sys._getframe()
+        while frame is not None:
+            found.append({"filename": frame.f_code.co_filename, "name": frame.f_code.co_name})
+            frame = frame.f_back  # type: ignore[assignment]
+        return found
+
+    assert is_workspace(clearing(stack)())
+    assert not is_workspace(stack())
+    assert not is_workspace([])

@@ -41,6 +41,9 @@ class Folder:
     def text(self, path: str) -> bytes:
         return (self._root / path).read_bytes()
 
+    def lost(self) -> dict[str, str]:
+        return {}
+
     def problem(self, path: str) -> str | None:
         return None
 

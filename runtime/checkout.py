@@ -6,7 +6,7 @@ import hashlib
 import importlib.util
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -96,7 +96,8 @@ class CheckoutSources:
     ) -> None:
         self._base = base
         self._store = store
-        self._paths = sorted(_walk(base, tuple(folders), frozenset(excluded)))
+        self._lost: dict[str, str] = {}
+        self._paths = sorted(_walk(base, tuple(folders), frozenset(excluded), self._lost))
         self._problems: dict[str, str] = {}
         self._digests: dict[str, str] = {}
         self._facts: dict[str, bytes] = {}
@@ -106,6 +107,9 @@ class CheckoutSources:
 
     def paths(self) -> list[str]:
         return self._paths
+
+    def lost(self) -> Mapping[str, str]:
+        return self._lost
 
     def text(self, path: str) -> bytes:
         # Not kept: the system's page cache holds the files, and a checkout's text would be a tenth of the memory.
@@ -197,7 +201,8 @@ class CheckoutSources:
             return b""
 
 
-def _walk(base: Path, folders: tuple[str, ...], excluded: frozenset[str]) -> Iterable[str]:
+def _walk(base: Path, folders: tuple[str, ...], excluded: frozenset[str], lost: dict[str, str]) -> Iterable[str]:
+    """Source files below some folders; folders that cannot be read are added to `lost`."""
     seen: set[tuple[int, int]] = set()
     stack = [str(base / folder) for folder in folders]
     links: list[str] = []  # last and in order, so that what lies in the checkout keeps its own name
@@ -207,7 +212,8 @@ def _walk(base: Path, folders: tuple[str, ...], excluded: frozenset[str]) -> Ite
         try:
             status = os.stat(folder)
             entries = list(os.scandir(folder))
-        except OSError:
+        except OSError as error:
+            lost[folder[prefix:]] = f"cannot be listed: {error.strerror}"
             continue
         identity = (status.st_dev, status.st_ino)
         if identity in seen:  # a symbolic link back to a folder already walked
@@ -222,5 +228,5 @@ def _walk(base: Path, folders: tuple[str, ...], excluded: frozenset[str]) -> Ite
                     (links if entry.is_symlink() else stack).append(entry.path)
                 elif entry.name.endswith(".py"):
                     yield name
-            except OSError:
-                continue
+            except OSError as error:
+                lost[name] = f"cannot be looked at: {error.strerror}"

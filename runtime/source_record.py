@@ -7,7 +7,7 @@ with other line numbers and no other difference, so its line numbers are moved.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -26,6 +26,8 @@ class Files(Protocol):
     """What is asked of a checkout's files."""
 
     def paths(self) -> Iterable[str]: ...
+
+    def lost(self) -> Mapping[str, str]: ...
 
     def text(self, path: str) -> bytes: ...
 
@@ -66,6 +68,7 @@ def record_of(files: Files, project: Project) -> Record:
     loaded = {module.path: _read_of(module) for module in project.loaded()}
     return {
         "files": {path: [files.digest(path), *loaded.get(path, ())] for path in files.paths()},
+        "lost": dict(files.lost()),
         "questions": project.questions.record(),
         "hints": [[log.folder, log.rounds, dict(sorted(log.taken.items()))] for log in project.hints],
     }
@@ -75,7 +78,7 @@ def carry(record: Record, files: Files) -> Carried | None:
     """The record over what has changed since; None where the map may be another one."""
     known: dict[str, list[Any]] = record["files"]
     paths = list(files.paths())
-    if known.keys() != set(paths):
+    if known.keys() != set(paths) or record["lost"] != dict(files.lost()):
         return None
     changed = [path for path in paths if files.digest(path) != known[path][0]]
     if not changed:

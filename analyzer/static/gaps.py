@@ -15,10 +15,12 @@ from sgl_graph.analyzer.records.pathmap import (
     WorkerEntry,
 )
 from sgl_graph.analyzer.static.deaths import Death
+from sgl_graph.analyzer.static.pathlabels import PHASES
 from sgl_graph.analyzer.static.traffic import uncovered
 
 #: So many batch sizes that fall to eager execution are not worth a note.
 _FEW = 3
+_SOURCE = ".py"
 
 
 def gaps_of(
@@ -45,12 +47,16 @@ def gaps_of(
     if missed:
         text = f"no planned request replays {', '.join(missed)}: the budget does not hold them"
         material.append(Gap(severity="material", code="SGG050", text=text))
+    material += _folders(problems)
     notes = [*_notes(paths, labels), *_files(problems, cut_short)]
     if not paths and not any(site.reachable != "no" and site.role == "capture" for site in sites):
         notes.append(Gap(severity="note", code="SGG062", text="no capture is reachable under this configuration"))
     if unresolved:
-        names = ", ".join(item.what for item in unresolved[:6]) + (", ..." if len(unresolved) > 6 else "")
-        text = f"{len(unresolved)} values are settled only by the server: {names}"
+        # A fact of the host and the argument of that name are told apart in `unresolved`, by how each is settled.
+        names = list(dict.fromkeys(item.what for item in unresolved))
+        listed = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
+        are = "value is" if len(names) == 1 else "values are"
+        text = f"{len(names)} {are} settled only by the server: {listed}"
         notes.append(Gap(severity="note", code="SGG040", text=text))
     unique = {(gap.severity, gap.text): gap for gap in (*material, *notes)}
     return tuple(unique.values())
@@ -118,18 +124,30 @@ def _notes(paths: Sequence[PathEntry], labels: Sequence[str]) -> list[Gap]:
             text = f"{path.name}: batches of {ranges} run eagerly, the captured size above needs too much padding{at}"
             found.append(Gap(severity="note", code="SGG053", text=text, sites=path.sites))
         if path.name in labels and not path.label.enumerable:
-            text = f"{path.name}: its keys {path.label.key} come from the requests, the set of labels is open"
+            open_ = path.family in PHASES and path.label.key != "none"
+            cause = "its sizes are not settled" if open_ else f"its keys {path.label.key} come from the requests"
+            text = f"{path.name}: {cause}, the set of labels is open"
             found.append(Gap(severity="note", code="SGG051", text=text, sites=path.sites))
     return found
+
+
+def _folders(problems: Mapping[str, str]) -> list[Gap]:
+    """Folders of which nobody knows what they hold."""
+    return [
+        Gap(severity="material", code="SGG061", text=f"folder {folder} could not be read: {reason}")
+        for folder, reason in sorted(problems.items())
+        if not folder.endswith(_SOURCE)
+    ]
 
 
 def _files(problems: Mapping[str, str], cut_short: Mapping[str, str]) -> list[Gap]:
     found = [
         Gap(severity="note", code="SGG061", text=f"{file} could not be read: {reason}")
         for file, reason in sorted(problems.items())
+        if file.endswith(_SOURCE)
     ]
     found += [
-        Gap(severity="note", code="SGG063", text=f"{file} was not followed to the end: {reason}")
+        Gap(severity="note", code="SGG063", text=f"values had not settled when the analysis ended: {reason} ({file})")
         for file, reason in sorted(cut_short.items())
     ]
     return found

@@ -238,8 +238,9 @@ def _functions_total(project: Project) -> int:
 
 
 def _problems(project: Project) -> dict[str, str]:
-    """Files that are no Python, or could not be read at all."""
-    return {m.path: m.facts.error for m in project.loaded() if m.facts.error is not None}
+    """Files that are no Python, or could not be read at all, and folders that could not be listed."""
+    unread = {m.path: m.facts.error for m in project.loaded() if m.facts.error is not None}
+    return {**project.sources.lost(), **unread}
 
 
 def _cut_short(linked: Linked | None, problems: Mapping[str, str]) -> dict[str, str]:

@@ -146,7 +146,8 @@ _ALL = [
     Rule(
         "SGG051",
         "labels that cannot be listed before the run",
-        "The key of these graphs is made from the requests themselves, so the set of labels is open.",
+        "The key of these graphs is made from the requests themselves, or their sizes rest on something that only the "
+        "server knows, so the set of labels is open.",
     ),
     Rule(
         "SGG052",
@@ -167,14 +168,16 @@ _ALL = [
     ),
     Rule(
         "SGG061",
-        "a file of the checkout could not be read",
-        "Facts of this file are missing from the map; the reason stands beside it.",
+        "a file or folder of the checkout could not be read",
+        "Facts of this file, or of all files in this folder, are missing from the map; the reason stands beside it. What "
+        "it defines counts as outside the checkout, so paths and sites in it are not shown.",
     ),
     Rule(
         "SGG063",
         "the analysis was cut short here",
-        "The linker left this code before its values settled: a bound on its work was reached. What it leads to may be "
-        "missing from the chains, or shown as unresolved.",
+        "Values of this function were still growing after so many interpretations that the linker left it. The file was "
+        "read and the rest of it is followed; what this one function leads to may be missing from the chains, or shown "
+        "as unresolved.",
     ),
     Rule(
         "SGG062",
@@ -189,4 +192,4 @@ _ALL = [
     ),
 ]
 
-RULES: dict[str, Rule] = {rule.code: rule for rule in _ALL}
+RULES: dict[str, Rule] = {rule.code: rule for rule in sorted(_ALL, key=lambda rule: rule.code)}

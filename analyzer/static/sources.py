@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from sgl_graph.analyzer.static.facts import ModuleFacts
@@ -19,6 +19,9 @@ class Sources(Protocol):
 
     def problem(self, path: str) -> str | None:
         """Why a file cannot be read, None where it can."""
+
+    def lost(self) -> Mapping[str, str]:
+        """Folders whose files cannot even be listed, with the reason."""
 
     def digest(self, path: str) -> str:
         """Hex digest of the file's bytes."""

@@ -29,8 +29,9 @@ def heading(made: PathMap) -> str:
     release = made.checkout.sglang_version or "unknown release"
     commit = f", commit {made.checkout.commit[:12]}" if made.checkout.commit else ""
     dirty = ", dirty" if made.checkout.dirty else ""
-    device = made.device.name or made.device.kind or "unknown device"
-    return f"SGLang {release}{commit}{dirty}; device {device} ({made.device.source})"
+    name = made.device.name or made.device.kind
+    device = f"device {name} ({made.device.source})" if name else "device not known"
+    return f"SGLang {release}{commit}{dirty}; {device}"
 
 
 def roles(made: PathMap) -> str:

@@ -28,6 +28,9 @@ class Texts:
     def text(self, path: str) -> bytes:
         return self._files[path]
 
+    def lost(self) -> dict[str, str]:
+        return {}
+
     def problem(self, path: str) -> str | None:
         return None
 

@@ -36,6 +36,9 @@ class Texts:
     def text(self, path: str) -> bytes:
         return self._files[path].encode()
 
+    def lost(self) -> dict[str, str]:
+        return {}
+
     def problem(self, path: str) -> str | None:
         return None
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -73,6 +75,23 @@ def test_the_package_may_be_named_from_inside(package: Path, monkeypatch: pytest
 )
 def test_nesting_is_what_python_counts(source: bytes, deep: bool) -> None:
     assert too_deep(source) is deep
+
+
+def test_a_folder_that_cannot_be_listed_is_recorded(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    locked = package / "srt" / "locked"
+    locked.mkdir()
+    (locked / "two.py").write_text("y = 2\n")
+    listed = os.scandir
+
+    def scandir(folder: str) -> Any:
+        if folder == str(locked):  # permissions do not stop a superuser
+            raise PermissionError(errno.EACCES, "Permission denied", folder)
+        return listed(folder)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    sources = CheckoutSources(package.parent, FactStore(None))
+    assert sources.paths() == ["sglang/srt/one.py"]
+    assert sources.lost() == {"sglang/srt/locked": "cannot be listed: Permission denied"}
 
 
 #: A parser that a marked file ends, as native code may; files of a hundred bytes count as large.

@@ -25,6 +25,9 @@ class MemorySources:
     def text(self, path: str) -> bytes:
         return self._files[path]
 
+    def lost(self) -> dict[str, str]:
+        return {}
+
     def problem(self, path: str) -> str | None:
         return None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from sgl_graph.analyzer.mapdiff import difference
 from sgl_graph.analyzer.records.pathmap import (
     CheckoutIdentity,
@@ -16,9 +17,11 @@ from sgl_graph.analyzer.records.pathmap import (
     PathMap,
     Reason,
     Starts,
+    Unresolved,
     WorkerEntry,
 )
 from sgl_graph.analyzer.static.gaps import gaps_of
+from sgl_graph.analyzer.static.rules import RULES
 from sgl_graph.analyzer.static.traffic import labels_of, traffic_for, uncovered
 
 
@@ -148,6 +151,36 @@ def test_material_gaps_come_first_and_name_their_code() -> None:
     ]
     assert "target:decode on Table is partial: memory of IPC" in found[3].text
     assert "target:vit" in found[4].text
+
+
+def test_a_folder_that_nobody_could_list_is_a_material_gap() -> None:
+    [found] = gaps(problems={"sglang/srt/locked": "cannot be listed: Permission denied"})
+    assert (found.severity, found.code) == ("material", "SGG061")
+    assert found.text == "folder sglang/srt/locked could not be read: cannot be listed: Permission denied"
+
+
+def test_a_name_that_is_open_twice_is_listed_once() -> None:
+    items = [Unresolved(what=what, settle_with="--assume") for what in ("device", "max_lora_rank", "device")]
+    assert [gap.text for gap in gaps(unresolved=items)] == [
+        "2 values are settled only by the server: device, max_lora_rank"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("family", "text"),
+    [
+        ("decode", "target:decode: its sizes are not settled, the set of labels is open"),
+        ("vit", "target:decode: its keys K come from the requests, the set of labels is open"),
+    ],
+)
+def test_why_labels_are_open_is_said(family: str, text: str) -> None:
+    open_ = path(family=family, label=Label(key="K", expression="", enumerable=False))
+    [found] = gaps(paths=[open_])
+    assert (found.code, found.text) == ("SGG051", text)
+
+
+def test_codes_are_explained_in_order() -> None:
+    assert list(RULES) == sorted(RULES)
 
 
 def test_a_server_that_does_not_start_has_that_one_gap() -> None:

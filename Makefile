@@ -47,7 +47,7 @@ pytest: $(TEST_VENV)/ready
 	$(TEST)/pytest -m "not gpu and not releases" $(PYTEST_ARGS)
 
 test-releases: $(TEST_VENV)/ready ## Map every supported SGLang release
-	$(TEST)/pytest -m releases
+	$(TEST)/pytest tests/releases
 
 bench: $(TEST_VENV)/ready ## Time preflight on a real release: cold, warm, one file edited
 	$(TEST)/python benchmarks/preflight_speed.py --release $(RELEASE)

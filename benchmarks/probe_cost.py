@@ -1,16 +1,21 @@
 """What the probe costs: host time a replay and the step, with and without it, on a GPU.
 
-python benchmarks/probe_cost.py            # runs itself in processes with and without the probe and prints a table
+    python benchmarks/probe_cost.py [--repeat N] [--seconds S] [--warm S] [CASE...]
+
+Runs itself in processes with and without the probe, in turn, N times each, and prints each pair and the median of the ratios: processes of the
+same program differ by some per cent on a host that others use, so one pair proves little.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -41,7 +46,7 @@ def measure(nodes: int, graphs: int, seconds: float, warm: float) -> dict[str, f
     clock = time.perf_counter_ns
     end = time.monotonic() + warm + seconds
     warm = time.monotonic() + warm
-    i = 0
+    i, spent = 0, 0.0
     while time.monotonic() < end:
         start = clock()
         for _ in range(FREES):
@@ -55,10 +60,12 @@ def measure(nodes: int, graphs: int, seconds: float, warm: float) -> dict[str, f
         done = clock()
         i += 1
         if time.monotonic() > warm:
+            spent = probe_seconds() if not steps else spent
             steps.append(done - start)
             calls.append(replayed - called)
     mean = sum(steps) / len(steps)
     assert len(live) == LIVE
+    slow = [step for step in steps if step > 3 * statistics.median(steps)]
     return {
         "step": statistics.median(steps) / 1000,
         "step mean": mean / 1000,
@@ -66,7 +73,19 @@ def measure(nodes: int, graphs: int, seconds: float, warm: float) -> dict[str, f
         "call mean": sum(calls) / len(calls) / 1000,
         "capture": captured * 1e6 / (graphs * nodes),
         "replays": i,
+        "slow share": sum(slow) / sum(steps),
+        "slowest": max(steps) / 1e6,
+        "thread share": (probe_seconds() - spent) / (time.monotonic() - warm),
     }
+
+
+def probe_seconds() -> float:
+    """Processor time of the probe's own thread so far."""
+    thread = next((t for t in threading.enumerate() if t.name == "sgl-graph-probe"), None)
+    if thread is None:
+        return 0.0
+    fields = Path(f"/proc/self/task/{thread.native_id}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def receipts_of(folder: Path) -> dict[str, Any]:
@@ -85,39 +104,56 @@ def receipts_of(folder: Path) -> dict[str, Any]:
     }
 
 
-def main() -> int:
-    """Print the table."""
+def one(title: str, options: argparse.Namespace, *, probe: bool) -> dict[str, Any]:
+    """One process."""
     from sgl_graph.runtime.inject import ProbeSettings, write_injection
 
+    nodes, graphs = CASES[title]
+    with tempfile.TemporaryDirectory() as place:
+        env = dict(os.environ)
+        if probe:
+            settings = ProbeSettings(run="bench", launch="program", receipts=Path(place) / "receipts", roles={})
+            env = write_injection(Path(place) / "inject", settings).environment(env)
+        numbers = [str(x) for x in (nodes, graphs, options.seconds, options.warm)]
+        command = [sys.executable, __file__, "--case", *numbers]
+        done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+        return json.loads(done.stdout.splitlines()[-1]) | receipts_of(Path(place) / "receipts")
+
+
+def main() -> int:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(CASES))
+    parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--warm", type=float, default=7.0)
+    options = parser.parse_args()
     print(f"{LIVE} live blocks, {FREES} allocations and frees between replays; microseconds")
-    chosen = sys.argv[1:] or list(CASES)
-    for title in chosen:
-        nodes, graphs = CASES[title]
-        rows: dict[bool, dict[str, Any]] = {}
-        for probe in (False, True):
-            with tempfile.TemporaryDirectory() as place:
-                env = dict(os.environ)
-                if probe:
-                    settings = ProbeSettings(run="bench", launch="program", receipts=Path(place) / "receipts", roles={})
-                    env = write_injection(Path(place) / "inject", settings).environment(env)
-                command = [sys.executable, __file__, "--case", str(nodes), str(graphs)]
-                done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
-                rows[probe] = json.loads(done.stdout.splitlines()[-1])
-                rows[probe] |= receipts_of(Path(place) / "receipts")
-        off, on = rows[False], rows[True]
-        print(
-            f"{title}: step {off['step']:.0f} -> {on['step']:.0f} median ({on['step'] / off['step']:.3f}x), "
-            f"{off['step mean']:.0f} -> {on['step mean']:.0f} mean ({on['step mean'] / off['step mean']:.3f}x); "
-            f"replay call {off['call']:.1f} -> {on['call']:.1f} median, {off['call mean']:.1f} -> {on['call mean']:.1f} mean; "
-            f"inspection {on['nodes']:.0f} us a node and {on['allocator'] / 1000:.1f} ms of allocator snapshot a capture; "
-            f"{on['replays']:.0f} replays, {on['size'] / 1024:.0f} KiB of receipts; {on['modes']} {on['problems'] or ''}"
-        )
+    for title in options.cases or list(CASES):
+        ratios: list[tuple[float, float]] = []
+        for _ in range(options.repeat):
+            off, on = one(title, options, probe=False), one(title, options, probe=True)
+            ratios.append((on["step"] / off["step"], on["step mean"] / off["step mean"]))
+            print(
+                f"{title}: step {off['step']:.0f} -> {on['step']:.0f} median ({ratios[-1][0]:.3f}x), "
+                f"{off['step mean']:.0f} -> {on['step mean']:.0f} mean ({ratios[-1][1]:.3f}x); "
+                f"replay call {off['call']:.1f} -> {on['call']:.1f} median, {off['call mean']:.1f} -> {on['call mean']:.1f} mean; "
+                f"steps of three medians take {off['slow share']:.3f} -> {on['slow share']:.3f} of the time, the slowest "
+                f"{off['slowest']:.0f} -> {on['slowest']:.0f} ms; the probe's thread {on['thread share']:.3f} of the time; "
+                f"inspection {on['nodes']:.0f} us a node and {on['allocator'] / 1000:.1f} ms of allocator snapshot a capture; "
+                f"{on['replays']:.0f} replays, {on['size'] / 1024:.0f} KiB of receipts; {on['modes']} {on['problems'] or ''}",
+                flush=True,
+            )
+        if options.repeat > 1:
+            medians, means = (statistics.median(column) for column in zip(*ratios, strict=True))
+            print(f"{title}: median of {options.repeat} pairs {medians:.3f}x, of their means {means:.3f}x", flush=True)
     return 0
 
 
 if __name__ == "__main__":
     if "--case" in sys.argv:
         at = sys.argv.index("--case")
-        print(json.dumps(measure(int(sys.argv[at + 1]), int(sys.argv[at + 2]), 3.0, 7.0)))
+        nodes, graphs, seconds, warm = sys.argv[at + 1 : at + 5]
+        print(json.dumps(measure(int(nodes), int(graphs), float(seconds), float(warm))))
     else:
         sys.exit(main())

@@ -16,7 +16,7 @@ from sgl_graph.analyzer.reconcile.observation import Observer, Window, WorkerObs
 from sgl_graph.analyzer.records import plan as plan_record
 from sgl_graph.analyzer.records.archive import MAP, PLAN, RECEIPTS
 from sgl_graph.analyzer.records.ledger import LaunchOutcome
-from sgl_graph.analyzer.records.outputs import OutputSet
+from sgl_graph.analyzer.records.outputs import LEGACY_SCHEMA, OutputSet, read_output_set
 from sgl_graph.analyzer.records.plan import Plan
 from sgl_graph.analyzer.records.receipts import WorkerReceipts, read_receipts
 from sgl_graph.analyzer.records.strict_json import parse_json
@@ -132,6 +132,19 @@ def observed(root: Path, folder: str, windows: list[Window]) -> list[WorkerObser
     return [observe(receipts, windows) for receipts in receipt_files(root, folder)]
 
 
+def legacy_answers(root: Path) -> bool:
+    """Whether the numerical verdict rests on answers of the schema that had no digests."""
+    for launch in ("eager", "ordinary"):
+        for path in sorted((root / launch).glob(f"*{OUTPUTS_SUFFIX}")):
+            try:
+                body = read_json(root, f"{launch}/{path.name}")
+            except ArchiveCorrupt:
+                continue
+            if isinstance(body, dict) and body.get("schema") == LEGACY_SCHEMA:
+                return True
+    return False
+
+
 def eager_captures(root: Path) -> int | None:
     """Graphs that the eager launch captured, by receipts that are whole; None when nothing whole tells."""
     workers = observed(root, f"eager/{RECEIPTS}", [])
@@ -168,8 +181,8 @@ def _answers(root: Path, name: str, plan: Plan, limitations: list[str]) -> dict[
             body = read_json(root, file)
             if body is None:
                 continue
-            answers = OutputSet.model_validate(body)
-        except (ArchiveCorrupt, ValidationError, RecursionError) as error:
+            answers = read_output_set(body)
+        except (ArchiveCorrupt, ValueError, RecursionError) as error:
             limitations.append(f"{file}: {_first(error)}")
             continue
         if answers.launch != name or answers.set != request_set.name:

@@ -27,7 +27,7 @@ from sgl_graph.analyzer.records import ledger as ledger_records
 from sgl_graph.analyzer.records.archive import LEDGER, PLAN
 from sgl_graph.analyzer.records.ledger import Ledger
 from sgl_graph.runtime.archive import RunArchive
-from sgl_graph.runtime.evidence import read_evidence, read_json
+from sgl_graph.runtime.evidence import legacy_answers, read_evidence, read_json
 from sgl_graph.runtime.identity import tool_digest
 from sgl_graph.runtime.verification import verify
 
@@ -85,7 +85,7 @@ def inspect(
             left_out=verification.left_out,
             state=verification.state,
         )
-    shown = inspected(recorded, verification, run_dir=str(root))
+    shown = inspected(_as_legacy(recorded) if legacy_answers(root) else recorded, verification, run_dir=str(root))
     return _against(root, shown, view, index)
 
 
@@ -151,6 +151,12 @@ def read_ledger(root: Path, verification: Verification) -> Ledger | None:
         return Ledger.model_validate(body)
     except (ValidationError, RecursionError):
         return None
+
+
+def _as_legacy(ledger: Ledger) -> Ledger:
+    """The ledger with its numerical verdict marked as one that no digest proves."""
+    numerical = ledger.verdicts.numerical.model_copy(update={"evidence": "unverified-legacy"})
+    return ledger.model_copy(update={"verdicts": ledger.verdicts.model_copy(update={"numerical": numerical})})
 
 
 def _against(root: Path, ledger: Ledger, view: MapView | None, index: dict[str, str] | None) -> Ledger:

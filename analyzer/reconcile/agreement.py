@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from sgl_graph.analyzer.reconcile.comparison import compare
 from sgl_graph.analyzer.reconcile.run_codes import RUN_CODES, WATCHING_DIFFERS
 from sgl_graph.analyzer.records.ledger import Agreement, Finding, LaunchOutcome
-from sgl_graph.analyzer.records.outputs import OutputSet
+from sgl_graph.analyzer.records.outputs import LEGACY_SCHEMA, OutputSet
 from sgl_graph.analyzer.records.plan import Plan
 
 
@@ -46,6 +46,11 @@ def agreement(
             }
         )
         return status, []
+    if any(found.legacy for name in ("ordinary", "instrumented") for found in answers.get(name, {}).values()):
+        why = f"answers of {LEGACY_SCHEMA} carry no digests"
+        if recorded is None or recorded.value == "unknown":
+            return Agreement(status="unavailable", reason=why), []
+        return recorded.model_copy(update={"status": "historical only", "reason": f"{recorded.reason}; {why}"}), []
     size = f"{result.tokens} tokens of {result.requests} requests"
     differs = bool(result.differences)
     reason = f"first difference: {result.differences[0].text()}" if differs else f"{size} agree"

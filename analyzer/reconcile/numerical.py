@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from sgl_graph.analyzer.reconcile.comparison import Comparison, Difference, compare
 from sgl_graph.analyzer.reconcile.run_codes import ANSWERS_DIFFER, ANSWERS_UNSETTLED, RUN_CODES
 from sgl_graph.analyzer.records.ledger import Control, Finding, LaunchOutcome, NumericalVerdict
-from sgl_graph.analyzer.records.outputs import OutputSet
+from sgl_graph.analyzer.records.outputs import LEGACY_SCHEMA, OutputSet
 from sgl_graph.analyzer.records.plan import Plan, RequestSet
 
 Answers = Mapping[str, OutputSet]
@@ -56,6 +56,8 @@ def numerical_verdict(
             comparison=comparison,
         )
     unstable = control.unstable or _repeated(plan, answers, main, launches)
+    if any(found.legacy for name in ("eager", "ordinary") for found in answers.get(name, {}).values()):
+        return _unproven(plan, comparison, control)
     return _judge(plan, comparison, control, unstable)
 
 
@@ -98,6 +100,29 @@ def _judge(plan: Plan, comparison: Comparison, control: _ControlResult, unstable
             "differences": len(comparison.differences),
         }
     )
+    return NumericalResult(verdict, findings, comparison)
+
+
+def _unproven(plan: Plan, comparison: Comparison, control: _ControlResult) -> NumericalResult:
+    """Answers without digests: whoever kept them may have changed them, whatever they say."""
+    found = (
+        f"{len(comparison.differences)} of {comparison.requests} requests differ"
+        if comparison.differences
+        else (f"{comparison.tokens} tokens of {comparison.requests} requests agree")
+    )
+    first = comparison.differences[0].record() if comparison.differences else None
+    verdict = NumericalVerdict.model_validate(
+        {
+            "value": "INCONCLUSIVE",
+            "kind": plan.tolerance.text(),
+            "evidence": "unverified-legacy",
+            "reason": f"{found}, and answers of {LEGACY_SCHEMA} carry no digests that could prove it",
+            "control": control.record,
+            "first_difference": first,
+            "differences": len(comparison.differences),
+        }
+    )
+    findings = [_finding(plan, d, certain=False) for d in comparison.differences[:8]]
     return NumericalResult(verdict, findings, comparison)
 
 

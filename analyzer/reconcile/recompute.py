@@ -130,6 +130,8 @@ def _checked(name: str, verdict: AnyVerdict, verification: Verification) -> AnyV
 
 def _beside(new: AnyVerdict, old: AnyVerdict | None) -> AnyVerdict:
     """The new verdict; where the record disagrees it is rejected, and a PASS that was not recorded is none."""
+    if isinstance(old, NumericalVerdict) and _legacy(new) and _legacy(old):
+        return new.model_copy(update={"reason": f"recorded {old.value}; {new.reason}"})
     if old is None or old.value == new.value or new.value in _UNTOUCHED:
         if old is None and new.value == "PASS":
             return new.model_copy(
@@ -142,6 +144,10 @@ def _beside(new: AnyVerdict, old: AnyVerdict | None) -> AnyVerdict:
     if not isinstance(new, NumericalVerdict):
         update["identity"] = new.identity.model_copy(update={"status": "rejected"})
     return new.model_copy(update=update)
+
+
+def _legacy(verdict: AnyVerdict) -> bool:
+    return isinstance(verdict, NumericalVerdict) and verdict.evidence == "unverified-legacy"
 
 
 def _answers_damaged(verification: Verification) -> bool:

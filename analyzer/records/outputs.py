@@ -10,6 +10,8 @@ from pydantic import Field
 from sgl_graph.analyzer.records.base import Record, canonical_json
 
 SCHEMA = "sgl-graph.outputs/1"
+#: Answers as bare arrays, before they carried digests: they can be read, and prove nothing.
+LEGACY_SCHEMA = "sgl-graph.outputs/0"
 
 #: A number, or "NaN", "Infinity", "-Infinity" (JSON has no such numbers), or null where the server gave none.
 Number = float | Literal["NaN", "Infinity", "-Infinity"] | None
@@ -54,12 +56,41 @@ class OutputSet(Record):
 
     model_config = {"populate_by_name": True, "serialize_by_alias": True}
 
+    @property
+    def legacy(self) -> bool:
+        """Whether the answers are of the schema that had no digests."""
+        return self.schema_ == LEGACY_SCHEMA
+
     def problems(self) -> list[str]:
         """Digests that do not hold, in words; empty when all do."""
         found = [f"request {r.index}: its arrays contradict their digest" for r in self.requests if not r.verified()]
         if self.sha256 != set_digest(self.requests):
             found.append("the answers contradict the digest of the set")
         return found
+
+
+def read_output_set(body: Any) -> OutputSet:
+    """Answers of any schema that this release knows; those of the legacy one are given the digests that they lack.
+
+    Raises:
+        ValueError: the body is not what its schema says, or its schema is unknown.
+    """
+    schema = body.get("schema") if isinstance(body, dict) else None
+    if schema == LEGACY_SCHEMA:
+        return _with_digests(body)
+    if schema != SCHEMA:
+        raise ValueError(f"schema {schema!r} is unknown; this release reads {SCHEMA} and {LEGACY_SCHEMA}")
+    return OutputSet.model_validate(body)
+
+
+def _with_digests(body: dict[str, Any]) -> OutputSet:
+    requests = body.get("requests")
+    items = [item for item in requests if isinstance(item, dict)] if isinstance(requests, list) else []
+    if requests != items or "sha256" in body or any("sha256" in item for item in items):
+        raise ValueError(f"{LEGACY_SCHEMA} is a list of answers without digests, and this is not")
+    bare = OutputSet.model_validate({**body, "requests": [{**item, "sha256": ""} for item in items], "sha256": ""})
+    answers = [request_output(r.index, r.output_ids, r.logprobs, r.top) for r in bare.requests]
+    return bare.model_copy(update={"requests": answers, "sha256": set_digest(answers)})
 
 
 def number(value: Any) -> Number:

@@ -165,15 +165,17 @@ class Checked:
             self.problems.append(f"{what}: expected {expected}, found {found}")
 
 
-def check(row: Row, ledger: Mapping[str, Any], code: int, logs: Mapping[str, str], plugin: str) -> Checked:
+def check(
+    row: Row, ledger: Mapping[str, Any], code: int, logs: Mapping[str, str] | None, lines: Mapping[str, int]
+) -> Checked:
     """Hold a run against its row.
 
     Args:
         row: What was expected.
         ledger: `ledger.json`.
         code: Exit code of `sgl-graph run`.
-        logs: Server logs by launch.
-        plugin: Source text of the plugin.
+        logs: Server logs by launch; None where they were not kept, as in an export.
+        lines: The planted line of each function of the plugin, as it was when it ran.
     """
     checked = Checked()
     verdicts = ledger["verdicts"]
@@ -181,12 +183,14 @@ def check(row: Row, ledger: Mapping[str, Any], code: int, logs: Mapping[str, str
         checked.expect(name, expected, verdicts[name]["value"])
     checked.expect("exit code", row.exit, code)
     checked.expect("drift", sorted(row.drift), sorted({entry["kind"] for entry in ledger["drift"]}))
-    checked.expect("fault planted", _planted(row), {launch: sorted(_ranks(row, log)) for launch, log in logs.items()})
+    if logs is not None:
+        found = {launch: sorted(_ranks(row, log)) for launch, log in logs.items()}
+        checked.expect("fault planted", _planted(row), found)
     findings = ledger["findings"]
     _codes(row, findings, checked)
     if row.lifetime is not None:
         about = [finding for finding in findings if finding["code"] in row.lifetime.codes]
-        _lifetime(row.lifetime, about, _rank_of_workers(ledger["workers"]), planted_lines(plugin), checked)
+        _lifetime(row.lifetime, about, _rank_of_workers(ledger["workers"]), lines, checked)
     return checked
 
 

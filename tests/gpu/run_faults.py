@@ -28,7 +28,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 import kernel_cache
-from fault_rows import PLUGIN, ROWS, Checked, Row, check
+from fault_rows import PLUGIN, ROWS, Checked, Row, check, planted_lines
 from run_sglang import COMMON, REPOSITORY, WORK, models, unpack
 
 ARCHIVES = WORK / "faults"
@@ -93,7 +93,7 @@ def examined(name: str, archive: Path, code: int) -> dict[str, Any]:
         ledger = json.loads((archive / "ledger.json").read_text())
         launches = ("eager", "ordinary", "instrumented")
         logs = {launch: (archive / launch / "server.log").read_text(errors="replace") for launch in launches}
-        checked = check(ROWS[name], ledger, code, logs, PLUGIN.read_text())
+        checked = check(ROWS[name], ledger, code, logs, planted_lines(PLUGIN.read_text()))
         verdicts = {key: ledger["verdicts"][key]["value"] for key in ("lifetime", "numerical", "coverage")}
     except (OSError, ValueError, LookupError, TypeError) as error:
         checked = Checked(problems=[f"no whole run: {type(error).__name__}: {error}"])

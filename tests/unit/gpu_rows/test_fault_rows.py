@@ -31,6 +31,7 @@ def load(name: str) -> ModuleType:
 
 fault_rows, run_faults = load("fault_rows"), load("run_faults")
 SOURCE = fault_rows.PLUGIN.read_text()
+LINES = fault_rows.planted_lines(SOURCE)
 Judge = Callable[..., list[str]]
 
 
@@ -61,7 +62,7 @@ def faulty(ledger: dict[str, Any], row: str) -> dict[str, Any]:
     found["findings"] = [finding("answers-differ", "target:decode@1")] if stated.verdicts[1] == "FAIL" else []
     found["findings"] += [finding("label-not-replayed", label) for label in stated.uncovered]
     if stated.lifetime is not None:
-        line = fault_rows.planted_lines(SOURCE)[stated.lifetime.function]
+        line = LINES[stated.lifetime.function]
         frames = [
             "/x/sglang/inner.py:7 inner",
             f"/x/faults/sgl_graph_faults.py:{line} {stated.lifetime.function}",
@@ -88,7 +89,7 @@ def judged(row: str, ledger: dict[str, Any], code: int | None = None, said: dict
     """What does not hold."""
     stated = fault_rows.ROWS[row]
     exit_code = stated.exit if code is None else code
-    problems: list[str] = fault_rows.check(stated, ledger, exit_code, said or logs(row), SOURCE).problems
+    problems: list[str] = fault_rows.check(stated, ledger, exit_code, said or logs(row), LINES).problems
     return problems
 
 
@@ -162,12 +163,11 @@ def test_a_label_with_a_size_is_that_size(ledger: dict[str, Any]) -> None:
 
 
 def test_each_row_plants_what_the_plugin_knows_at_a_line_that_it_marks() -> None:
-    lines = fault_rows.planted_lines(SOURCE)
     text = SOURCE.splitlines()
     for stated in fault_rows.ROWS.values():
         assert not stated.fault or f'"{stated.fault.partition("@")[0]}": ' in SOURCE
         if stated.lifetime is not None:
-            assert text[lines[stated.lifetime.function] - 1].endswith(fault_rows.MARK)
+            assert text[LINES[stated.lifetime.function] - 1].endswith(fault_rows.MARK)
 
 
 def test_rows_run_apart_from_each_other() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from sgl_graph.analyzer.records import receipts as r
@@ -112,6 +113,10 @@ class Observer:
         self._seen = WorkerObservation(id=receipts.worker or receipts.name)
         self._captures = self._replays = 0
         self._closed = False
+        apart = all(a.ended < b.began for a, b in pairwise(self._windows))
+        #: The window that the last single replay lay in, and its counts; only where no two windows share a moment.
+        self._last: Window | None = None
+        self._cached = apart
 
     def feed(self, line: r.Line | r.Damage) -> None:
         """Take the next line; damage makes the observation not whole."""
@@ -122,7 +127,8 @@ class Observer:
         match line:
             case r.Replays():
                 self._replays += line.count
-                _add_replays(seen, line, self._windows)
+                if line.count != 1 or not self._counted(line):
+                    _add_replays(seen, line, self._windows)
             case r.Damage():
                 seen.problems.append(str(line))
             case r.Hello():
@@ -146,6 +152,22 @@ class Observer:
                     seen.problems.append("the footer counts other captures or replays than the lines hold")
             case _:
                 pass
+
+    def _counted(self, line: r.Replays) -> bool:
+        """Count a single replay in the same window as the one before, which is the bulk of a long file."""
+        t0, t1, window = line.t0, line.t1, self._last
+        if t0 is None or t1 is None or len(line.cycle) != 1:
+            return False
+        if window is None or t0 < window.began or t1 > window.ended:
+            if self._cached:
+                self._last = next((w for w in self._windows if w.began <= t0 and t1 <= w.ended), None)
+            return False
+        (graph,) = line.cycle
+        counts = self._seen.in_windows
+        counts[graph] = counts.get(graph, 0) + 1
+        counts = self._seen.by_set.setdefault(window.set, {})
+        counts[graph] = counts.get(graph, 0) + 1
+        return True
 
     def result(self) -> WorkerObservation:
         """What was gathered."""

@@ -280,10 +280,12 @@ class _Tapped(WorkerReceipts):
         self._tap = tap
 
     def __iter__(self) -> Iterator[Line | Damage]:
-        tap = self._tap
-        for line in super().__iter__():
-            tap(line)
-            yield line
+        # `map` calls the tap without a second generator between the reader and the judge.
+        return map(self._tapped_line, super().__iter__())
+
+    def _tapped_line(self, line: Line | Damage) -> Line | Damage:
+        self._tap(line)
+        return line
 
 
 def read_receipts(source: Path | str | bytes, *, name: str | None = None) -> WorkerReceipts:

@@ -4,8 +4,8 @@ usage: python3 tests/gpu/serving_cost.py --bundle DIR --out DIR [--model wide|ti
 
 Variants: `ordinary` has no probe; `hooks` sees captures and replays, reads labels and writes receipts; `no-stacks` inspects
 graphs and follows the allocator besides; `whole` gathers stacks with the allocator's events, as `sgl-graph run` does. All
-servers are up together and idle but for the one that is measured; rounds go through the variants in alternating order, so that
-drift of the host falls on each. OUT/cost-MODEL.json holds every measurement, OUT/cost-MODEL.md the table.
+servers start at the same moment, are up together, and are idle but for the one that is measured; rounds go through the variants
+in alternating order, so that drift of the host falls on each. OUT/cost-MODEL.json holds every measurement, OUT/cost-MODEL.md the table.
 """
 
 from __future__ import annotations
@@ -37,8 +37,6 @@ VARIANTS: dict[str, dict[str, bool] | None] = {
     "no-stacks": {"stacks": False},
     "whole": {},
 }
-#: Started together, to compile what is new; then each of the others alone, so that its start can be compared.
-TOGETHER, ALONE = ("hooks", "no-stacks"), ("ordinary", "whole")
 #: Seconds of each measurement.
 DECODE_SECONDS, PREFILL_SECONDS = 6.0, 2.5
 _ANSWER, _PROMPT, _PREFILL = 1000, 8, 1500
@@ -51,7 +49,6 @@ class Measured:
     """All that was measured of a variant."""
 
     start: float = 0.0
-    alone: bool = False
     capture: float = 0.0
     host_mib: dict[str, float] = field(default_factory=dict)
     device_mib: float | None = None
@@ -82,7 +79,6 @@ class Serving:
         if self.injection is not None:
             environment = self.injection.environment(environment)
         self.began = time.monotonic()
-        self.device_before = device_used()
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
                 serving_command(model, self.port, 27000 + 10 * number),
@@ -92,21 +88,19 @@ class Serving:
                 start_new_session=True,
             )
 
-    def wait(self, limit: float) -> float:
-        """Seconds from launch to health.
+    def healthy(self) -> bool:
+        """Whether it serves by now.
 
         Raises:
-            SystemExit: The server ended, or is not healthy in time.
+            SystemExit: It ended.
         """
-        while time.monotonic() - self.began < limit:
-            if self.process.poll() is not None:
-                break
-            try:
-                with urllib.request.urlopen(f"{self.url}/health", timeout=30):
-                    return time.monotonic() - self.began
-            except OSError:
-                time.sleep(0.25)
-        sys.exit(f"{self.name} did not start:\n" + self.log.read_text(errors="replace")[-3000:])
+        if self.process.poll() is not None:
+            sys.exit(f"{self.name} did not start:\n" + self.log.read_text(errors="replace")[-3000:])
+        try:
+            with urllib.request.urlopen(f"{self.url}/health", timeout=2):
+                return True
+        except OSError:
+            return False
 
     def generate(self, prompts: list[list[int]], tokens: int) -> int:
         """Send one batch; how many tokens came."""
@@ -138,13 +132,22 @@ class Serving:
             except OSError:
                 time.sleep(0.1)  # the last answer is not yet accounted for
 
-    def host_memory(self) -> dict[str, float]:
-        """Resident and unshared MiB of all its processes."""
+    def family(self) -> list[Any]:
+        """Its processes."""
         import psutil
 
-        family = [psutil.Process(self.process.pid), *psutil.Process(self.process.pid).children(recursive=True)]
-        full = [member.memory_full_info() for member in family]
+        return [psutil.Process(self.process.pid), *psutil.Process(self.process.pid).children(recursive=True)]
+
+    def host_memory(self) -> dict[str, float]:
+        """Resident and unshared MiB of all its processes."""
+        full = [member.memory_full_info() for member in self.family()]
         return {"resident": sum(m.rss for m in full) / 2**20, "unshared": sum(m.uss for m in full) / 2**20}
+
+    def device_memory(self) -> float | None:
+        """MiB of the first GPU that its processes hold, where the driver says so."""
+        used = device_use_by_process()
+        own = [used[member.pid] for member in self.family() if member.pid in used]
+        return sum(own) / 2**20 if own else None
 
     def stop(self) -> None:
         """End its whole group."""
@@ -203,17 +206,18 @@ def rate(send: Callable[[], int], seconds: float, calls: list[float] | None = No
     return total / spent
 
 
-def device_used() -> float | None:
-    """MiB in use on the first GPU."""
+def device_use_by_process() -> dict[int, int]:
+    """Bytes of the first GPU by process, as far as the driver tells."""
     try:
         import pynvml
     except ImportError:
-        return None
+        return {}
     try:
         pynvml.nvmlInit()
-        return float(pynvml.nvmlDeviceGetMemoryInfo(pynvml.nvmlDeviceGetHandleByIndex(0)).used) / 2**20
+        running = pynvml.nvmlDeviceGetComputeRunningProcesses(pynvml.nvmlDeviceGetHandleByIndex(0))
+        return {int(p.pid): int(p.usedGpuMemory) for p in running if p.usedGpuMemory}
     except pynvml.NVMLError:
-        return None
+        return {}
 
 
 def captured_seconds(log: str) -> float:
@@ -248,9 +252,9 @@ def table(model: str, found: dict[str, Measured], inspection: dict[str, dict[str
     ]
     for name, one in found.items():
         cells = [cell(one, what) for what in ("decode-1", "decode-8", "prefill")]
-        start = f"{one.start:.1f} s{'' if one.alone else ' (with another)'}"
+        start = f"{one.start:.1f} s"
         host = " / ".join(f"{value:,.0f}" for value in one.host_mib.values())
-        device = "-" if one.device_mib is None or not one.alone else f"{one.device_mib:,.0f} MiB"
+        device = "-" if one.device_mib is None else f"{one.device_mib:,.0f} MiB"
         lines.append(f"| {name} | {' | '.join(cells)} | {start} | {one.capture:.2f} s | {host} MiB | {device} |")
     for name, counted in inspection.items():
         lines.append(f"\n{name}: {counted['captures']:.0f} captures read in {counted['milliseconds']} ms.")
@@ -307,20 +311,19 @@ def main() -> None:
         )
         (args.out / f"cost-{args.model}.md").write_text(table(args.model, found, inspection))
 
-    def started(name: str, alone: bool) -> None:
-        one, server = found[name], servers[name]
-        one.start, one.alone = server.wait(300), alone
-        one.capture = captured_seconds(server.log.read_text(errors="replace"))
-        after = device_used()
-        one.device_mib = None if after is None or server.device_before is None else after - server.device_before
-        print(f"{time.monotonic() - _BEGAN:4.0f} {name}: healthy after {one.start:.1f} s, captures {one.capture:.2f} s")
-
     try:
-        for group in (TOGETHER, *((name,) for name in ALONE)):
-            for name in group:
-                servers[name] = Serving(name, model, numbers[name], site, map_bytes)
-            for name in group:
-                started(name, len(group) == 1)
+        for name in VARIANTS:
+            servers[name] = Serving(name, model, numbers[name], site, map_bytes)
+        waiting = dict(servers)
+        while waiting:
+            if time.monotonic() - _BEGAN > args.limit:
+                sys.exit(f"not healthy in time: {', '.join(waiting)}")
+            time.sleep(0.1)
+            for name in [name for name, server in waiting.items() if server.healthy()]:
+                server, one = waiting.pop(name), found[name]
+                one.start = round(time.monotonic() - server.began, 2)
+                one.capture = captured_seconds(server.log.read_text(errors="replace"))
+                print(f"{time.monotonic() - _BEGAN:4.0f} {name}: healthy after {one.start} s, captures {one.capture} s")
         for server in servers.values():
             server.generate(prompts(8, _PROMPT), 64)
             server.prefill(0.1)
@@ -334,6 +337,7 @@ def main() -> None:
             for name in names if turn % 2 == 0 else names[::-1]:
                 measure(servers[name], found[name])
                 found[name].host_mib = servers[name].host_memory()
+                found[name].device_mib = servers[name].device_memory()
                 write()
             slowest = max(slowest, time.monotonic() - began)
     finally:

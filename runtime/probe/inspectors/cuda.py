@@ -228,22 +228,24 @@ class CudaInspector:
         watch = self._watch
         assert watch is not None
         graph = pending.capture.graph
-        memory = None
+        found: Resolution | None = None
 
         def fetch() -> None:
-            nonlocal memory
-            memory = watch.digest()
+            # What is told while references are tied belongs to this moment: nothing is fetched again for it.
+            nonlocal found
+            memory = watch.digest(whole=True)
+            drained = time.perf_counter_ns()
+            pending.spent["allocator"] = (drained - started) // 1000
+            if memory is not None:
+                found = watch.resolve(graph, inspection.words, inspection.names, memory)
+                self.recorder.blocks.embed(graph, frozenset(inner for _, inner in inspection.embeds))
+            pending.spent["references"] = (time.perf_counter_ns() - drained) // 1000
 
         started = time.perf_counter_ns()
         self.recorder.drain(fetch)
-        if memory is None:
+        if found is None:
             raise RuntimeError("the allocator's events could not be read")
-        drained = time.perf_counter_ns()
-        resolution = watch.resolve(graph, inspection.words, inspection.names, memory)
-        self.recorder.blocks.embed(graph, frozenset(inner for _, inner in inspection.embeds))
-        pending.spent["allocator"] = (drained - started) // 1000
-        pending.spent["references"] = (time.perf_counter_ns() - drained) // 1000
-        return resolution
+        return found
 
     def ended(self, graph: Any, keep_graph: bool | None) -> int | None:
         """The capture ended well: write it; returns the graph's identifier."""

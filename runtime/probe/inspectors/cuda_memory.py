@@ -10,64 +10,17 @@ from typing import Any
 
 from .. import frames
 from ..blocks import Allocation, Block
-from ..recorder import Capture, Recorder
+from ..recorder import Recorder
 from . import cuda_segments
 from .cuda_certifier import Certifier
 from .cuda_driver import Driver
 from .cuda_nodes import Word
 from .cuda_segments import Cell, MemoryMap, SegmentView
 from .cuda_trace import AllocatorTrace, Batch, Entry, Placement
+from .cuda_window import Handed, Left, Pool, Window
 from .cuda_workspaces import is_workspace
 
-Pool = tuple[int, int]
 _DEFAULT: Pool = (0, 0)
-
-
-@dataclass(slots=True)
-class Handed:
-    """Memory handed out while a capture was open; `freed` holds the freeing frames once it was given back."""
-
-    address: int
-    size: int
-    frames: list[dict[str, Any]]
-    freed: list[dict[str, Any]] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Left:
-    """Memory that an earlier capture had left alive, and that was given back while this one was open."""
-
-    address: int
-    size: int
-    graph: int
-    stack: int | None
-    freed: list[dict[str, Any]]
-
-
-@dataclass(slots=True)
-class Window:
-    """An open capture and what the allocator did meanwhile on its device."""
-
-    capture: Capture
-    device: int
-    pool: Pool | None
-    #: Pools that owned memory when the capture began; consulted while its own is not known.
-    others: frozenset[Pool] = frozenset()
-    handed: list[Handed] = field(default_factory=list)
-    at: dict[int, Handed] = field(default_factory=dict)
-    freed: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
-    left: list[Left] = field(default_factory=list)
-
-    def left_at(self, address: int) -> Left | None:
-        """What an earlier capture had left alive at `address`, if it was given back meanwhile."""
-        return next((left for left in reversed(self.left) if left.address <= address < left.address + left.size), None)
-
-    def latest(self, address: int) -> Handed | None:
-        """The last allocation of this window that held `address`."""
-        for handed in reversed(self.handed):
-            if handed.address <= address < handed.address + handed.size:
-                return handed
-        return None
 
 
 @dataclass(slots=True)
@@ -142,20 +95,22 @@ class AllocatorWatch:
             if not self._windows and not self._recorder.closing:
                 self._certifier.consider(now, self._events, now - started)
 
-    def digest(self, batch: Batch | None = None) -> MemoryMap | None:
+    def digest(self, batch: Batch | None = None, *, whole: bool = False) -> MemoryMap | None:
         """Fetch events and tell the recorder those that matter, each between the replays it happened between.
 
         Args:
             batch: Events that were fetched already.
+            whole: The segments are wanted, whatever the events are.
 
         Returns:
-            The segments right after the events while a capture is open, else None.
+            The segments right after the events, if a capture is open and they were looked at: only an allocation needs them.
         """
         recorder = self._recorder
         first = recorder.replays_ordered
         batch = batch or self.trace.fetch()
         self._events = sum(len(entries) for entries in batch.entries)
-        memory = cuda_segments.take(self._torch) if self._windows else None
+        whole = whole or any(entry["action"] == "alloc" for entries in batch.entries for entry in entries)
+        memory = cuda_segments.take(self._torch) if self._windows and whole else None
         for text in batch.lost:
             recorder.order_replays(recorder.replays_logged)
             recorder.recorder_event("overflow" if "overflowed" in text else "gap", detail=text)

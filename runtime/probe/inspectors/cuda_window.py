@@ -1,0 +1,57 @@
+"""What the allocator did while a capture was open."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..recorder import Capture
+
+Pool = tuple[int, int]
+
+
+@dataclass(slots=True)
+class Handed:
+    """Memory handed out while a capture was open; `freed` holds the freeing frames once it was given back."""
+
+    address: int
+    size: int
+    frames: list[dict[str, Any]]
+    freed: list[dict[str, Any]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """Memory that an earlier capture had left alive, and that was given back while this one was open."""
+
+    address: int
+    size: int
+    graph: int
+    stack: int | None
+    freed: list[dict[str, Any]]
+
+
+@dataclass(slots=True)
+class Window:
+    """An open capture and what the allocator did meanwhile on its device."""
+
+    capture: Capture
+    device: int
+    pool: Pool | None
+    #: Pools that owned memory when the capture began; consulted while its own is not known.
+    others: frozenset[Pool] = frozenset()
+    handed: list[Handed] = field(default_factory=list)
+    at: dict[int, Handed] = field(default_factory=dict)
+    freed: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
+    left: list[Left] = field(default_factory=list)
+
+    def left_at(self, address: int) -> Left | None:
+        """What an earlier capture had left alive at `address`, if it was given back meanwhile."""
+        return next((left for left in reversed(self.left) if left.address <= address < left.address + left.size), None)
+
+    def latest(self, address: int) -> Handed | None:
+        """The last allocation of this window that held `address`."""
+        for handed in reversed(self.handed):
+            if handed.address <= address < handed.address + handed.size:
+                return handed
+        return None

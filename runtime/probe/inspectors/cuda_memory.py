@@ -10,7 +10,7 @@ from typing import Any
 
 from .. import frames
 from ..blocks import Allocation, Block
-from ..recorder import Recorder
+from ..recorder import Capture, Recorder
 from . import cuda_segments
 from .cuda_certifier import Certifier
 from .cuda_driver import Driver

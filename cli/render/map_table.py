@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+import textwrap
 
 from rich import box
 from rich.console import Console
@@ -51,16 +52,22 @@ def _paths(out: Console, made: PathMap) -> None:
     head = f"{'path':{first}}  {'runs':10}  {'class':{second}}  {'captured':13}  sizes"
     out.print(Text(head, style="bold"), overflow="fold")
     for path, name in zip(made.paths, names, strict=True):
-        clamp = f" (at most {path.label.clamped_by})" if path.label.clamped_by else ""
         line = Text(f"{name:{first}}  ")
         line.append(f"{path.reachable:10}  ", style=_STYLES.get(path.reachable, ""))
         line.append(f"{path.inspectability:{second}}  ", style=_STYLES.get(path.inspectability, ""))
-        line.append(f"{where(path):13}  {sizes(path.label.buckets)}{clamp}")
+        line.append(f"{where(path):13}  {sizes(path.label.buckets)}")
         out.print(line, overflow="fold")
         whole = f"    {path.runner}" + (f" on {path.backend}" if path.backend != path.runner else "")
         key = path.label.key if len(path.label.key) <= 80 else path.label.key[:79] + "…"
-        out.print(Text(f"{whole}; key {key}", style="dim"), overflow="fold")
+        clamp = f"; at most {path.label.clamped_by}" if path.label.clamped_by else ""
+        out.print(_wrapped(f"{whole}; key {key}{clamp}", style="dim"), overflow="fold")
     out.print()
+
+
+def _wrapped(text: str, *, indent: int = 6, style: str = "") -> Text:
+    """Text over several lines, of which the later ones are indented."""
+    lines = textwrap.wrap(text, _WIDTH, subsequent_indent=" " * indent, break_on_hyphens=False, break_long_words=False)
+    return Text("\n".join(lines), style=style)
 
 
 def _name(path: PathEntry) -> str:
@@ -74,7 +81,7 @@ def _gaps(out: Console, made: PathMap) -> None:
         if items:
             out.print(Text(f"{severity} gaps" if severity == "material" else "notes", style="bold"))
         for gap in items:
-            out.print(Text(f"  {gap.code or '      '} {gap.text}"))
+            out.print(_wrapped(f"  {gap.code or '      '} {gap.text}", indent=9))
     if made.gaps:
         out.print()
 

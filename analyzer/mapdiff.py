@@ -101,9 +101,24 @@ def _config(old: Mapping[str, ConfigValue], new: Mapping[str, ConfigValue]) -> l
         a = (before.value, before.predicted) if before is not None else None
         b = (after.value, after.predicted) if after is not None else None
         if a != b:
-            source = f" ({after.source})" if after is not None else ""
-            found.append(Change("config", "~", f"{name}: {_value(before)} -> {_value(after)}{source}"))
+            text = f"{name}: {_value(before)} -> {_value(after)}{_cause(before, after)}"
+            found.append(Change("config", "~", text))
     return found
+
+
+def _cause(before: ConfigValue | None, after: ConfigValue | None) -> str:
+    """Where the new value comes from, what it rests on, and what the old one rested on besides."""
+    if after is None:
+        return ""
+    parts = [str(after.source)]
+    if after.depends:
+        parts.append(f"rests on {', '.join(after.depends)}")
+    gone = sorted(set(before.depends) - set(after.depends)) if before is not None else []
+    if gone:
+        parts.append(f"no longer on {', '.join(gone)}")
+    if after.decided_by is not None:
+        parts.append(f"decided by {after.decided_by.qualname.rpartition(':')[2]} in {after.decided_by.file}")
+    return f" ({'; '.join(parts)})"
 
 
 def _value(item: ConfigValue | None) -> str:

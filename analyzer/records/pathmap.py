@@ -94,6 +94,8 @@ class ConfigValue(Record):
     predicted: Any = None
     confirmed_by: Literal["server"] | None = None
     decided_by: CodeRef | None = None
+    #: Facts that the value rests on: `flag:NAME`, `env:NAME`, `device`, `model`, `package:NAME`.
+    depends: tuple[str, ...] = ()
 
 
 class Injection(Record):

@@ -9,6 +9,8 @@ from sgl_graph.analyzer.records import pathmap as records
 from sgl_graph.analyzer.static.config.protocol import ClassOf, Configuration, FunctionOf, InstanceOf, Place
 
 _SIMPLE = (bool, int, float, str)
+#: What a user can give or change; the evaluator's own reasons for an unknown are none of it.
+_FACTS = ("flag:", "env:", "device", "model", "package:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class Settings:
                 predicted=plain(entry.predicted),
                 confirmed_by="server" if entry.confirmed_by == "server" else None,
                 decided_by=code_ref(entry.decided_by),
+                depends=tuple(name for name in entry.depends if name.startswith(_FACTS)),
             )
             for entry in sorted(given.entries, key=lambda e: e.name)
         )

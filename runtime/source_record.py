@@ -67,7 +67,7 @@ def record_of(files: Files, project: Project) -> Record:
     """Per file the digest of its bytes and, where its facts were read, which bodies; and the questions to texts."""
     loaded = {module.path: _read_of(module) for module in project.loaded()}
     return {
-        "files": {path: [files.digest(path), *loaded.get(path, ())] for path in files.paths()},
+        "files": {path: [_state(files, path), *loaded.get(path, ())] for path in files.paths()},
         "lost": dict(files.lost()),
         "questions": project.questions.record(),
         "hints": [[log.folder, log.rounds, dict(sorted(log.taken.items()))] for log in project.hints],
@@ -80,7 +80,7 @@ def carry(record: Record, files: Files) -> Carried | None:
     paths = list(files.paths())
     if known.keys() != set(paths) or record["lost"] != dict(files.lost()):
         return None
-    changed = [path for path in paths if files.digest(path) != known[path][0]]
+    changed = [path for path in paths if _state(files, path) != known[path][0]]
     if not changed:
         return Carried(record, {})
     if len(changed) > _MOST_CHANGED:
@@ -108,6 +108,11 @@ def carry(record: Record, files: Files) -> Carried | None:
         now["files"][path] = entry
         moved[path] = Moved(module_name(path)[0], lines)
     return Carried(now, moved)
+
+
+def _state(files: Files, path: str) -> str:
+    """Digest of a file's bytes, with the reason where they cannot be read."""
+    return files.digest(path) + (files.problem(path) or "")
 
 
 def _read_of(module: Module) -> list[Any]:

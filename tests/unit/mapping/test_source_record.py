@@ -210,3 +210,13 @@ def test_only_the_questions_read_text() -> None:
         p.name for p in analyzer.rglob("*.py") if re.search(r"(?<!\.)\bstatements\(\w|\.facts\.body\)", p.read_text())
     }
     assert decoding >= {"project.py", "shape.py"}
+
+
+def test_a_file_that_cannot_be_read_any_more_or_again_does_not_hold(folder: Path) -> None:
+    record = recorded(folder)
+    (folder / "app" / "__init__.py").unlink()
+    (folder / "app" / "__init__.py").mkdir()
+    assert carried(folder, record) is None
+    (folder / "app" / "__init__.py").rmdir()
+    (folder / "app" / "__init__.py").symlink_to("/dev/null")  # nothing to read, and no plain file
+    assert carried(folder, record) is None

@@ -83,6 +83,8 @@ def _lookup(info: Mapping[str, Any], name: str) -> tuple[bool, Any]:
 def _same(predicted: Any, observed: Any) -> bool:
     if predicted == observed:
         return True
+    if _names(predicted) and _names(observed):
+        return set(predicted) == set(observed)
     if isinstance(predicted, list | tuple) and isinstance(observed, list | tuple):
         return len(predicted) == len(observed) and all(map(_fits, predicted, observed))
     if isinstance(predicted, Mapping) and isinstance(observed, Mapping):
@@ -92,6 +94,11 @@ def _same(predicted: Any, observed: Any) -> bool:
     if isinstance(predicted, bool) or isinstance(observed, bool) or predicted is None or observed is None:
         return False
     return str(predicted) == str(observed)
+
+
+def _names(value: Any) -> bool:
+    """A list of different names: a server that keeps a set reports it as a list, in an order of its own at each start."""
+    return isinstance(value, list | tuple) and all(isinstance(x, str) for x in value) and len(set(value)) == len(value)
 
 
 def _fits(predicted: Any, observed: Any) -> bool:

@@ -32,7 +32,7 @@ def judge_blocks(state: WorkerState, graph: GraphState) -> Iterator[Judgement]:
 
 def _judge_block(state: WorkerState, graph: GraphState, block: BlockState) -> Iterator[Judgement]:
     during = block.record.during
-    own = during is not None and (during in graph.chain.graphs or during in graph.inside)
+    own = during is not None and (during in graph.chain.graphs or block.record.id in graph.supplied)
     if block.gone == "segment":
         yield Judgement("unmapped-memory", graph, block, block.outside)
     elif block.gone == "pool" and (own or block.dead):
@@ -175,17 +175,24 @@ def dependencies(state: WorkerState, graph: GraphState) -> list[Dependency]:
 
 def judge_order(state: WorkerState, graph: GraphState) -> Iterator[Judgement]:
     """What the order of replays so far says about replaying `graph` now."""
-    last = state.last
+    last, inside = state.last, graph.inside
     for dependency in graph.dependencies:
+        block, clobbers = dependency.block, dependency.clobbers
+        within = [clobber for clobber in clobbers if clobber in inside]
+        if dependency.producer in inside or within or state.parent in clobbers:
+            # How the nodes of one graph lie to those of its child graphs is told for blocks that a child supplies only.
+            if within or state.parent in clobbers or block.record.id not in graph.supplied:
+                yield Judgement("handover-order", graph, block, None, within[0] if within else dependency.producer)
+            continue
         produced: float = last.get(dependency.producer, -1)
         culprit, latest = dependency.producer if dependency.spoilt else None, -1.0
-        for clobber in dependency.clobbers:
+        for clobber in clobbers:
             when = last.get(clobber, -1)
             if when > latest:
                 culprit, latest = clobber, when
-        block = dependency.block
-        if latest > produced or (dependency.spoilt and produced >= 0):
-            code = "handover-overwritten" if block.dead else "handover-order"
+        together = produced >= 0 and int(latest) == int(produced)
+        if latest > produced or together or (dependency.spoilt and produced >= 0):
+            code = "handover-overwritten" if block.dead and not together else "handover-order"
             if dependency.ambiguous:
                 code = "handover-ambiguous"
             yield Judgement(code, graph, block, block.inside.get(culprit) if culprit is not None else None, culprit)

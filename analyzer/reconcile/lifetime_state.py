@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 
 from sgl_graph.analyzer.records.receipts import Block, Capture, Id, Pool, Ref
 
+#: Child graphs of child graphs multiply; no honest graph comes near.
+_MOST_EMBEDDED = 4096
+
 
 @dataclass(slots=True)
 class Owner:
@@ -76,10 +79,12 @@ class GraphState:
     recaptured: bool = False
     reset: bool = False
     unknown_contents: str | None = None
-    #: Graphs that run inside this one as child graphs, inner ones first; each stands once.
+    #: Graphs that run inside this one as child graphs, in the order of their nodes, inner ones first.
     embedded: tuple[GraphState, ...] = ()
     #: Blocks of this graph that a child graph writes over while they are in use, with that graph.
     overrun: list[tuple[BlockState, Id]] = field(default_factory=list)
+    #: Blocks made by a graph inside, all of whose uses by this graph's own nodes come after it.
+    supplied: set[Id] = field(default_factory=set)
 
     @property
     def inside(self) -> set[Id]:
@@ -150,7 +155,10 @@ class WorkerState:
         self.stacks: dict[Id, list[tuple[str, int, str]]] = {}
         self.abandoned: set[Id] = set()
         #: Index of the last replay of each graph.
+        #: A graph with others inside it ends half a replay after them: their order within one replay is not told.
         self.last: dict[Id, float] = {}
+        #: The graph whose child graphs run just now.
+        self.parent: Id | None = None
         self.replays = 0
         #: Counts changes of blocks and graphs, so that what is derived from all of them is derived once a change.
         self.version = 0
@@ -201,21 +209,26 @@ class WorkerState:
         return {block for block, words in foreign.items() if words <= own}
 
     def _embed(self, graph: GraphState) -> None:
-        """Enter the graphs that run inside a graph, and where their memory lies over blocks that it uses around them."""
-        found: dict[Id, GraphState] = {}
-        for _, inner_id in graph.capture.embeds:
+        """Enter the graphs that run inside a graph, and how its own nodes lie to them."""
+        sequence: list[GraphState] = []
+        first: dict[Id, int] = {}
+        uses = _uses(graph.capture)
+        for node, inner_id in sorted(graph.capture.embeds, key=lambda embed: embed[0]):
             inner = self.graphs.get(inner_id)
-            if inner is not None and inner is not graph:
-                found.update((g.id, g) for g in (*inner.embedded, inner))
-        graph.embedded = tuple(found.values())
-        uses: dict[Id, list[int]] = {}
-        for ref in graph.capture.refs:
-            if ref.block is not None and isinstance(ref.node, int):
-                uses.setdefault(ref.block, []).append(ref.node)
-        for node, inner_id in graph.capture.embeds:
-            inner = self.graphs.get(inner_id)
-            for member in (*inner.embedded, inner) if inner is not None and inner is not graph else ():
+            if inner is None or inner is graph:
+                continue
+            sequence += (*inner.embedded, inner)
+            if len(sequence) > _MOST_EMBEDDED:
+                graph.unknown_contents = f"it holds more than {_MOST_EMBEDDED} child graphs"
+                return
+            for member in {id(g): g for g in (*inner.embedded, inner)}.values():
+                first.setdefault(member.id, node)
                 graph.overrun += [(block, member.id) for block in self._overrun(graph, member, node, uses)]
+        graph.embedded = tuple(sequence)
+        for block_id, nodes in uses.items():
+            during = self.blocks[block_id].record.during if block_id in self.blocks else None
+            if during in first and nodes and min(nodes) > first[during]:
+                graph.supplied.add(block_id)
 
     def _overrun(self, graph: GraphState, inner: GraphState, node: int, uses: dict[Id, list[int]]) -> list[BlockState]:
         over: dict[Id, BlockState] = {}
@@ -253,6 +266,20 @@ class WorkerState:
         known = self.graphs.get(graph)
         if known is not None:
             known.dirty = known.alert = True
+
+
+def _uses(capture: Capture) -> dict[Id, list[int]]:
+    """Numbers of the nodes that use each block; none where one of them has no number."""
+    uses: dict[Id, list[int]] = {}
+    doubtful: set[Id] = set()
+    for ref in capture.refs:
+        if ref.block is None:
+            continue
+        if isinstance(ref.node, int):
+            uses.setdefault(ref.block, []).append(ref.node)
+        else:
+            doubtful.add(ref.block)
+    return {block: [] if block in doubtful else nodes for block, nodes in uses.items()}
 
 
 def _copied_out(capture: Capture) -> set[Id]:

@@ -260,9 +260,11 @@ class WorkerJudge:
             self._lack(f"a graph that was never seen to be captured was replayed: {graph_id}")
         else:
             for inner in graph.embedded:
+                state.parent = graph.id
                 if inner.alert:
                     self._check(inner)
                 state.last[inner.id] = state.replays
+            state.parent = None
             if graph.alert:
                 self._check(graph)
             self._ran(graph, state.replays)

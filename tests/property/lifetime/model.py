@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from tests.unit.lifetime.scene import Scene
 
 SLOT = 512
+#: Choices from here on take an earlier graph in as a child graph.
+CHILD = 100
 
 
 @dataclass
@@ -23,10 +25,10 @@ class ModelBlock:
 
 @dataclass
 class ModelGraph:
-    """What a captured graph does, in order: ("read" | "write", block)."""
+    """What a captured graph does, in order: ("read" | "write", block), or ("child", graph) for a graph inside it."""
 
     id: int
-    steps: list[tuple[str, ModelBlock]] = field(default_factory=list)
+    steps: list[tuple[str, ModelBlock | ModelGraph]] = field(default_factory=list)
 
 
 class Model:
@@ -57,9 +59,13 @@ class Model:
         return block
 
     def capture(self, choices: list[int]) -> None:
-        """Capture a graph: each choice reads a live block, allocates and writes one, or frees one of the pool."""
+        """Capture a graph: each choice reads a live block, allocates and writes one, frees one of the pool, or takes a graph in."""
         graph = ModelGraph(self.scene.graph())
         for choice in choices:
+            if choice >= CHILD:
+                if self.graphs:
+                    graph.steps.append(("child", self.graphs[(choice - CHILD) % len(self.graphs)]))
+                continue
             live = [b for b in self.blocks if b.alive]
             action, pick = choice % 3, choice // 3
             if action == 0 and live:
@@ -73,9 +79,14 @@ class Model:
                 mine = [b for b in live if b.during is not None]
                 if mine:
                     self.free(mine[pick % len(mine)])
-        used = list({block.id: block for _, block in graph.steps}.values())
-        kinds = ["external" if b.during is None else "chain" if b.during == graph.id else "pool" for b in used]
-        self.scene.capture(graph.id, [(b.id, kind) for b, kind in zip(used, kinds, strict=True)])
+        self.scene.capture(graph.id, [])
+        record = self.scene.bodies[-1]
+        for node, (_, what) in enumerate(graph.steps):
+            if isinstance(what, ModelGraph):
+                record.setdefault("embeds", []).append([node, what.id])
+            else:
+                kind = "external" if what.during is None else "chain" if what.during == graph.id else "pool"
+                record["refs"].append([node, 0, 0, 0, "param", kind, what.id])
         self.graphs.append(graph)
 
     def free(self, block: ModelBlock) -> None:
@@ -93,10 +104,16 @@ class Model:
         else:
             self.scene.replay(*[g.id for g in cycle], times=times)
         for graph in cycle * times:
-            for step, block in graph.steps:
-                self._run(graph, step, block)
+            self._run(graph)
 
-    def _run(self, graph: ModelGraph, step: str, block: ModelBlock) -> None:
+    def _run(self, graph: ModelGraph) -> None:
+        for step, what in graph.steps:
+            if isinstance(what, ModelGraph):
+                self._run(what)
+            else:
+                self._touch(step, what)
+
+    def _touch(self, step: str, block: ModelBlock) -> None:
         if step == "write":
             self.contents[block.slot] = block.id
             return
@@ -111,7 +128,11 @@ class Model:
 stories = st.lists(
     st.one_of(
         st.tuples(st.just("outside"), st.just([0]), st.just(1)),
-        st.tuples(st.just("capture"), st.lists(st.integers(0, 40), min_size=1, max_size=8), st.just(1)),
+        st.tuples(
+            st.just("capture"),
+            st.lists(st.integers(0, 40) | st.integers(CHILD, CHILD + 5), min_size=1, max_size=8),
+            st.just(1),
+        ),
         st.tuples(st.just("free"), st.lists(st.integers(0, 40), min_size=1, max_size=1), st.just(1)),
         st.tuples(st.just("replay"), st.lists(st.integers(0, 9), min_size=1, max_size=4), st.integers(1, 9)),
     ),

@@ -16,7 +16,7 @@ from sgl_graph.analyzer.records.verdicts import LifetimeResult
 from sgl_graph.runtime.probe.config import ProbeConfig
 from sgl_graph.runtime.probe.recorder import Recorder
 
-from tests.property.lifetime.model import Story, stories
+from tests.property.lifetime.model import CHILD, Story, stories
 
 N = 128
 LARGE = 20_000
@@ -38,7 +38,7 @@ class Captured:
 
     graph: CUDAGraph
     total: torch.Tensor
-    steps: list[tuple[str, Held]] = field(default_factory=list)
+    steps: list[tuple[str, Held | Captured]] = field(default_factory=list)
 
 
 class Life:
@@ -72,6 +72,12 @@ class Life:
         with torch.cuda.graph(made.graph, pool=self.pool):
             made.total.zero_()
             for choice in choices:
+                if choice >= CHILD:
+                    if self.graphs:
+                        child = self.graphs[(choice - CHILD) % len(self.graphs)]
+                        child.graph.replay()
+                        made.steps.append(("child", child))
+                    continue
                 live = [h for h in self.held if h.tensor is not None]
                 action, pick = choice % 3, choice // 3
                 if action == 0 and live:
@@ -87,8 +93,17 @@ class Life:
     def replay(self, made: Captured) -> None:
         """Replay, enter it in the book, and hold the device's sum against the book's."""
         made.graph.replay()
+        expected = self._enter(made)
+        if expected is not None:
+            assert made.total.tolist() == [expected] * N
+
+    def _enter(self, made: Captured) -> float | None:
+        """Enter what a graph did, those inside it included; returns the sum that it left, if that is known."""
         expected: float | None = 0.0
         for step, held in made.steps:
+            if isinstance(held, Captured):
+                self._enter(held)
+                continue
             if step == "write":
                 self.contents[held.address] = held.value
                 continue
@@ -98,8 +113,7 @@ class Life:
             elif found != held.value:
                 self.foreign += found is not None or held.tensor is None
             expected = None if expected is None or found is None else expected + found
-        if expected is not None:
-            assert made.total.tolist() == [expected] * N
+        return expected
 
     def live(self, story: Story) -> None:
         """The story from start to end."""

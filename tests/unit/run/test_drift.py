@@ -81,6 +81,10 @@ def test_dispatch(item: dict[str, Any], info: dict[str, Any], status: str, drift
         ({"a": None}, {"b": 1}, ["setting"]),
         ([1, 2], [1, 2], []),
         ([1, 2], [2, 1], ["setting"]),
+        (["q_proj", "v_proj"], ["v_proj", "q_proj"], []),
+        (["q_proj", "v_proj"], ["v_proj"], ["setting"]),
+        (["q_proj", "v_proj"], ["q_proj", "k_proj"], ["setting"]),
+        (["a", "a", "b"], ["a", "b", "b"], ["setting"]),
         ([[1], {"x": [None, 2]}], [[1], {"x": [9, 2]}], []),
     ],
 )

@@ -179,9 +179,10 @@ def judge_order(state: WorkerState, graph: GraphState) -> Iterator[Judgement]:
     for dependency in graph.dependencies:
         block, clobbers = dependency.block, dependency.clobbers
         within = [clobber for clobber in clobbers if clobber in inside]
-        if dependency.producer in inside or within or state.parent in clobbers:
+        around = state.parents and not state.parents.isdisjoint(clobbers)
+        if dependency.producer in inside or within or around:
             # How the nodes of one graph lie to those of its child graphs is told for blocks that a child supplies only.
-            if within or state.parent in clobbers or block.record.id not in graph.supplied:
+            if within or around or block.record.id not in graph.supplied:
                 yield Judgement("handover-order", graph, block, None, within[0] if within else dependency.producer)
             continue
         produced: float = last.get(dependency.producer, -1)

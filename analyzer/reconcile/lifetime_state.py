@@ -157,8 +157,8 @@ class WorkerState:
         #: Index of the last replay of each graph.
         #: A graph with others inside it ends half a replay after them: their order within one replay is not told.
         self.last: dict[Id, float] = {}
-        #: The graph whose child graphs run just now.
-        self.parent: Id | None = None
+        #: The graphs whose child graphs run just now.
+        self.parents: frozenset[Id] = frozenset()
         self.replays = 0
         #: Counts changes of blocks and graphs, so that what is derived from all of them is derived once a change.
         self.version = 0

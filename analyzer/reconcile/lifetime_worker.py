@@ -258,27 +258,33 @@ class WorkerJudge:
         graph = state.runs.get(graph_id)
         if graph is None:
             self._lack(f"a graph that was never seen to be captured was replayed: {graph_id}")
+        elif graph.embedded:
+            self._with_children(graph)
         else:
-            for inner in graph.embedded:
-                state.parent = graph.id
-                if inner.alert:
-                    self._check(inner)
-                state.last[inner.id] = state.replays
-            state.parent = None
             if graph.alert:
                 self._check(graph)
-            self._ran(graph, state.replays)
+            state.last[graph.capture.graph] = state.replays
         state.replays += 1
 
+    def _with_children(self, graph: GraphState) -> None:
+        """A graph and those that run inside it, each judged as if it were replayed itself."""
+        state = self.state
+        state.parents = frozenset((graph.id, *(inner.id for inner in graph.embedded if inner.embedded)))
+        for inner in graph.embedded:
+            if inner.alert:
+                self._check(inner)
+            state.last[inner.id] = state.replays
+        state.parents = frozenset()
+        if graph.alert:
+            self._check(graph)
+        self._ran(graph, state.replays)
+
     def _ran(self, graph: GraphState, index: int) -> None:
-        """Note that a graph and those inside it ran; it ends after them."""
+        """Note that a graph ran and, before its end, those inside it."""
         last = self.state.last
-        if graph.embedded:
-            for inner in graph.embedded:
-                last[inner.id] = index
-            last[graph.id] = index + 0.5
-        else:
-            last[graph.id] = index
+        for inner in graph.embedded:
+            last[inner.id] = index
+        last[graph.id] = index + 0.5 if graph.embedded else index
 
     def _check(self, graph: GraphState) -> None:
         if graph.unknown_contents is not None:

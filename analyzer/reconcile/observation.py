@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -113,6 +113,8 @@ class Observer:
         self._seen = WorkerObservation(id=receipts.worker or receipts.name)
         self._captures = self._replays = 0
         self._closed = False
+        #: Graphs that run as child graphs whenever a graph is replayed, each once.
+        self._inside: dict[r.Id, tuple[r.Id, ...]] = {}
         apart = all(a.ended < b.began for a, b in pairwise(self._windows))
         #: The window that the last single replay lay in, and its counts; only where no two windows share a moment.
         self._last: Window | None = None
@@ -127,8 +129,8 @@ class Observer:
         match line:
             case r.Replays():
                 self._replays += line.count
-                if line.count != 1 or not self._counted(line):
-                    _add_replays(seen, line, self._windows)
+                if line.count != 1 or self._inside or not self._counted(line):
+                    _add_replays(seen, line, self._windows, self._inside)
             case r.Damage():
                 seen.problems.append(str(line))
             case r.Hello():
@@ -143,6 +145,10 @@ class Observer:
             case r.Capture():
                 self._captures += 1
                 _add_capture(seen, line)
+                if line.embeds:
+                    inner = [graph for _, graph in line.embeds]
+                    found = [member for graph in inner for member in (*self._inside.get(graph, ()), graph)]
+                    self._inside[line.graph] = tuple(dict.fromkeys(found))
             case r.Problem():
                 seen.problems.append(f"the probe failed in {line.where}: {line.error}")
             case r.Footer():
@@ -207,24 +213,27 @@ def _add_capture(seen: WorkerObservation, line: r.Capture) -> None:
     )
 
 
-def _add_replays(seen: WorkerObservation, line: r.Replays, windows: Sequence[Window]) -> None:
+def _add_replays(
+    seen: WorkerObservation, line: r.Replays, windows: Sequence[Window], children: Mapping[r.Id, tuple[r.Id, ...]]
+) -> None:
     if line.count < 1 or not line.cycle:
         seen.problems.append(f"line {line.n + 1}: a run of replays without replays")
         return
+    run = [(graph, *children.get(graph, ())) for graph in line.cycle]
     if line.t0 is None or line.t1 is None:
-        seen.undecided.update(line.cycle)
+        seen.undecided.update(graph for graphs in run for graph in graphs)
         return
     if not windows or line.t1 < windows[0].began or line.t0 > windows[-1].ended:
         return
     if line.t0 < windows[0].began or line.t1 > windows[-1].ended:
-        seen.undecided.update(line.cycle)
+        seen.undecided.update(graph for graphs in run for graph in graphs)
         return
     # Between two sets nothing is sent, so whatever runs there is still the traffic's; only whose set it was stays open.
     inside = next((w for w in windows if w.began <= line.t0 and line.t1 <= w.ended), None)
     per_set = seen.by_set.setdefault(inside.set, {}) if inside else {}
     whole, rest = divmod(line.count, len(line.cycle))
-    for at, graph in enumerate(line.cycle):
+    for at, graphs in enumerate(run):
         times = whole + (1 if at < rest else 0)
-        if times:
+        for graph in graphs if times else ():
             seen.in_windows[graph] = seen.in_windows.get(graph, 0) + times
             per_set[graph] = per_set.get(graph, 0) + times

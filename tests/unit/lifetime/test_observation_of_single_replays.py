@@ -35,3 +35,15 @@ def test_single_replays_count_as_runs_do(windows: list[tuple[int, int]]) -> None
     inside = [t for t in range(100) if all(t not in (b, e) and t + 1 not in (b, e) for b, e in windows)]
     times = [(t, source.randrange(3)) for t in inside if source.random() < 0.8]
     assert observed(times, planned, joined=False) == observed(times, planned, joined=True)
+
+
+def test_a_label_runs_where_its_graph_is_a_child_graph() -> None:
+    scene = Scene()
+    inner = scene.capture(scene.graph(), [], label="decode@1")
+    middle = scene.capture(scene.graph(), [], label="decode@2", embeds=[[0, inner], [1, inner]])
+    outer = scene.capture(scene.graph(), [], label="all@2", embeds=[[0, middle]])
+    scene.replay(outer, times=3)
+    scene.bodies[-1] |= {"t0": 1, "t1": 2}
+    seen = observe(read_receipts(scene.footer().content()), [Window("one", 0, 9)])
+    assert seen.labels_replayed() == {"decode@1": 3, "decode@2": 3, "all@2": 3}
+    assert seen.in_windows[inner] == seen.in_windows[middle] == 3

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-#: Host time that following events may take, as a part of all time.
-BUDGET = 0.10
-#: An overload shorter than this is followed all the same.
-PATIENCE = 2.0
-#: What recording an event costs the allocating thread, measured with Python stacks (docs/measurements).
-RECORDING = 1.0e-6
-_WINDOW = 0.5
+#: Host time that following events may take, as a part of all time. A server's loop loses about twice what is estimated here, since
+#: the draining thread holds the interpreter while the loop waits (docs/measurements/serving-cost.md).
+BUDGET = 0.04
+#: An overload shorter than this is followed all the same: one set of requests of a run lasts less.
+PATIENCE = 1.5
+#: What recording an event costs the allocating thread, measured with Python stacks 30 frames deep (docs/measurements/probe-cost.md).
+RECORDING = 1.35e-6
+_WINDOW = 0.25
+_CALM = 0.5
 
 
 class Pace:
-    """Sums the cost of windows of half a second; pure arithmetic on what it is told."""
+    """Sums the cost of windows of a quarter of a second; pure arithmetic on what it is told."""
 
     def __init__(self) -> None:
         self._start: float | None = None
@@ -57,7 +59,7 @@ class Pace:
             self._calm_since = None
         elif self._calm_since is None:
             self._calm_since = last[0]
-        return self._calm_since is not None and now - self._calm_since >= _WINDOW
+        return self._calm_since is not None and now - self._calm_since >= _CALM
 
     def reset(self) -> None:
         """Begin afresh, after a change of mode."""

@@ -15,12 +15,21 @@ from tests.unit.probe.test_cuda_inspector import Bench
 
 def test_only_a_lasting_overload_counts() -> None:
     pace = Pace()
-    assert not any(pace.overloaded(t / 10, 20_000, 0.01) for t in range(20))
-    assert any(pace.overloaded(2 + t / 10, 20_000, 0.01) for t in range(10))
+    assert not any(pace.overloaded(t / 10, 20_000, 0.01) for t in range(15))
+    assert any(pace.overloaded(1.5 + t / 10, 20_000, 0.01) for t in range(10))
     calm = Pace()
     assert not any(calm.overloaded(t / 10, 100, 0.001) for t in range(100))
     bursts = Pace()
     assert not any(bursts.overloaded(t / 10, 20_000 if t % 20 < 8 else 0, 0.0) for t in range(200))
+
+
+def test_a_steady_load_with_short_gaps_is_an_overload() -> None:
+    """A server's decode loop of 1 ms with 40 allocator events a step; every second a batch ends and the next one arrives."""
+    pace = Pace()
+    steps = [0 if t % 10 == 9 else 100 for t in range(30)]  # a drain each tenth of a second
+    assert any(pace.overloaded(t / 10, 40 * n, 40 * n * 1.9e-6) for t, n in enumerate(steps))
+    light = Pace()
+    assert not any(light.overloaded(t / 10, 10 * n, 10 * n * 1.9e-6) for t, n in enumerate(steps))
 
 
 def test_calm_needs_a_low_rate_for_a_while() -> None:
@@ -126,4 +135,4 @@ def test_blocks_without_a_stack_are_followed_for_good(tmp_path: Path, monkeypatc
 
 
 def test_the_budget_is_what_the_documents_say() -> None:
-    assert cuda_pace.BUDGET == 0.10 and cuda_pace.PATIENCE == 2.0
+    assert cuda_pace.BUDGET == 0.04 and cuda_pace.PATIENCE == 1.5

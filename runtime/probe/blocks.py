@@ -90,16 +90,21 @@ class BlockTable:
 
         The caller must have reported every earlier free and allocation (`freed`, `allocated`).
         """
-        key = (allocation.device, allocation.address)
-        block = self._live.get(key)
-        if block is not None and block.allocation.pool == allocation.pool:
+        block = self.referred(allocation.device, allocation.address, allocation.pool)
+        if block is not None:
             return block
-        known = block is not None
+        key = (allocation.device, allocation.address)
+        known = key in self._live
         block = self._new(allocation)
         self._live[key] = block
         if not known:  # else another allocator laid its own block over the same address: the later one is followed
             insort(self._starts.setdefault(allocation.device, []), allocation.address)
         return block
+
+    def referred(self, device: int, address: int, pool: Pool) -> Block | None:
+        """The registered live block of a pool that begins at `address`: what `refer` would return without a new one."""
+        block = self._live.get((device, address))
+        return block if block is not None and block.allocation.pool == pool else None
 
     def refer_dead(self, allocation: Allocation) -> Block:
         """The block of an allocation that was freed before it was seen to be referenced (already dangling).

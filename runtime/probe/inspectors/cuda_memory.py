@@ -286,7 +286,10 @@ class AllocatorWatch:
                 )
             return "chain", block
         if cell is not None and cell.live:
-            block = blocks.refer(self._allocation(cell, where, graph if handed is not None else None))
+            # Most words name a block that is known by now; describing one costs a stack.
+            block = blocks.referred(segment.device, cell.address, where[0]) or blocks.refer(
+                self._allocation(cell, where, graph if handed is not None else None)
+            )
             if block.allocation.during == graph:
                 return "chain", block
             return ("external" if block.allocation.during is None else "pool"), block

@@ -268,6 +268,25 @@ def test_a_clone_of_a_captured_graph_is_that_graph(bench: Run) -> None:
     assert (result.value, {f.code for f in result.findings}) == ("FAIL", {"freed-memory"})
 
 
+def test_a_capture_takes_one_snapshot_of_the_segments(bench: Run) -> None:
+    """However many temporaries it has: a snapshot of a large heap takes milliseconds."""
+    b = bench()
+    taken: list[object] = []
+    snapshot = b.torch._C._cuda_memorySnapshot
+    b.torch._C._cuda_memorySnapshot = lambda pool: taken.append(pool) or snapshot(pool)
+    x = b.memory.malloc(512)
+
+    def body() -> list[Node]:
+        temporaries = [b.memory.malloc(512) for _ in range(10)]
+        for address in temporaries:
+            b.memory.free(address)
+        return [kernel(x, address) for address in temporaries]
+
+    b.torch.capture(body)
+    assert len([pool for pool in taken if pool == (0, 0, False)]) == 1
+    assert len(b.records("capture")[0]["refs"]) == 20
+
+
 def test_a_changed_clone_is_a_graph_of_its_own(bench: Run) -> None:
     b = bench()
     x, y = b.memory.malloc(512), b.memory.malloc(512)

@@ -159,7 +159,7 @@ class FakeTorch:
     __version__ = "2.99"
     version = SimpleNamespace(cuda="13.0")
 
-    def __init__(self, *, markers: bool = True, own_hooks: bool = False, backend: str = "native") -> None:
+    def __init__(self, *, markers: bool = True, own_hooks: bool | str = False, backend: str = "native") -> None:
         self.allocator = allocator = Allocator()
         self.driver = FakeDriver()
         self._C = self._make_c(allocator, markers)
@@ -223,7 +223,9 @@ class FakeTorch:
         return (0, self._pool_number)
 
 
-def _graph_class(torch: FakeTorch, own_hooks: bool) -> type:
+def _graph_class(torch: FakeTorch, own_hooks: bool | str) -> type:
+    """`own_hooks`: hooks that get the graph (True), nothing (`bare`) or more (`more`), or that are refused (`refused`)."""
+
     class CUDAGraph:
         count = 0
 
@@ -269,8 +271,11 @@ def _graph_class(torch: FakeTorch, own_hooks: bool) -> type:
 
     if own_hooks:
 
-        def register_replay_start_hook(self: Any, hook: Callable[[Any], None]) -> None:
-            self.hooks.append(hook)
+        def register_replay_start_hook(self: Any, hook: Callable[..., None]) -> None:
+            if own_hooks == "refused":
+                raise TypeError("takes a stream as well")
+            given: dict[Any, tuple[Any, ...]] = {"bare": (), "more": (self, 7)}
+            self.hooks.append(lambda graph: hook(*given.get(own_hooks, (graph,))))
 
         CUDAGraph.register_replay_start_hook = register_replay_start_hook  # type: ignore[attr-defined]
     return CUDAGraph

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import weakref
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ class GraphClass:
     def __init__(self, inspector: CudaInspector) -> None:
         """Args: inspector: receives what happens."""
         self._inspector = inspector
-        self._own_replay_hook = False
+        self._own_replay_hook = self._hooked = False
         self._unseen = False
 
     def install(self) -> dict[str, str | None]:
@@ -116,12 +117,28 @@ class GraphClass:
             return
         setattr(graph, _ATTRIBUTE, identifier)
         if self._own_replay_hook and not getattr(graph, "_sgl_graph_hooked", False):
-            graph.register_replay_start_hook(self._on_replay)
-            graph._sgl_graph_hooked = True
+            try:
+                graph.register_replay_start_hook(functools.partial(self._on_replay, weakref.ref(graph)))
+                graph._sgl_graph_hooked = self._hooked = True
+            except Exception as error:
+                self._wrap_instead(error)
 
-    def _on_replay(self, graph: Any) -> None:
+    def _wrap_instead(self, error: Exception) -> None:
+        """Torch refused its own hook, which may have another form there: wrap the class's method, as where there is no hook."""
+        self._own_replay_hook = False
+        recorder = self._inspector.recorder
+        if self._hooked:  # replays of graphs before this one would count twice
+            recorder.problem("replay hook", error)
+            return
+        recorder.recorder_event("on", detail=f"replays are seen by the class's method: {type(error).__name__}: {error}")
+        self._inspector.patches.replace(self._inspector.torch.cuda.CUDAGraph, "replay", self._replay)
+
+    def _on_replay(self, known: weakref.ref[Any], *_: Any, **__: Any) -> None:
+        """Whatever torch gives a hook, the graph is known from when it was captured."""
         try:
-            self._inspector.replayed(getattr(graph, _ATTRIBUTE))
+            graph = known()
+            if graph is not None:
+                self._inspector.replayed(getattr(graph, _ATTRIBUTE))
         except Exception as error:
             self._inspector.recorder.problem("replay", error)
 

@@ -164,6 +164,10 @@ class CheckoutSources:
             else:
                 self._submit(path)
 
+    def narrow(self) -> None:
+        """The analysis is at work itself from now on: one parser less, if there are several."""
+        self._parsers.narrow()
+
     def close(self) -> None:
         """Stop the parsers and write what they found."""
         for path, encoded in self._parsers.close().items():

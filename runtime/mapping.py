@@ -121,13 +121,13 @@ def _stored_or_made(
         on_step("asking the serving environment's parser")
         launch = replace(launch, assumptions=ask_parser(launch, options.command, location))
     project = Project(sources)
-    made = _make(project, request, launch, on_step)
+    made = _make(project, request, launch, sources, on_step)
     if options.cache and not options.resolve:
         save(store, key, reads, record_of(sources, project), made.model_dump_json())
     return made
 
 
-def _make(project: Project, request: Request, launch: Launch, on_step: Step) -> PathMap:
+def _make(project: Project, request: Request, launch: Launch, sources: CheckoutSources, on_step: Step) -> PathMap:
     before = gc.get_threshold()
     gc.set_threshold(500_000, 50, 1000)  # millions of small lasting objects: frequent collections find nothing to free
     try:
@@ -135,6 +135,7 @@ def _make(project: Project, request: Request, launch: Launch, on_step: Step) -> 
         configuration = resolve(project, launch)
 
         def linker(entries: Sequence[str]) -> Linked:
+            sources.narrow()
             return _link(project, configuration, entries)
 
         made, _ = build(project, request, configuration, linker, on_step=on_step)

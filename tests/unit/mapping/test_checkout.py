@@ -150,6 +150,22 @@ def test_where_no_parser_starts_files_are_read_all_the_same() -> None:
         made.close()
 
 
+def test_what_is_asked_for_is_parsed_next_and_a_narrowed_pool_goes_on_with_less() -> None:
+    slow = DYING.replace("def dying(data):", "import time\n\ndef dying(data):\n    time.sleep(0.05)")
+    code = slow.replace("os.getppid()", "time.monotonic_ns()")
+    made = parsers.Parsers(2, (sys.executable, "-c", code))
+    names = [f"file{number}" for number in range(40)]
+    for name in names:
+        made.submit(name, name.encode())
+    times = {names[-1]: int((f.decode_module(made.result(names[-1])[0]).error or "").split()[1])}
+    made.narrow()
+    times |= {name: int((f.decode_module(made.result(name)[0]).error or "").split()[1]) for name in names[:-1]}
+    assert times[names[-1]] < times[names[-2]]
+    assert len(psutil.Process().children()) == 1
+    made.close()
+    assert not psutil.Process().children()
+
+
 def test_what_was_parsed_and_not_asked_for_is_kept(pool: parsers.Parsers) -> None:
     pool.submit("a", b"a")
     pool.submit("fatal", b"fatal")

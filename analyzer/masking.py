@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 MASK = "<masked>"
@@ -46,17 +47,56 @@ _SHORTEST_VALUE = 6
 _KEPT = ("/site-packages/", "/dist-packages/", "/sglang/", "/lib/python")
 
 
+#: Members that name what a row is about, and those that tell its value.
+_NAMING = ("name", "subject")
+_TELLING = frozenset({"value", "predicted", "observed", "text", "default", "settled"})
+
+
+def is_secret(name: str) -> bool:
+    """Whether a member or setting is named after a secret."""
+    return _SECRET_MEMBER.fullmatch(name) is not None and not _VOCABULARY.search(name)
+
+
+def secrets_of(value: Any) -> set[str]:
+    """What a JSON value holds under secrets' names: behind flags, in members, in rows about settings."""
+    found: set[str] = set()
+    todo = [value]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, Mapping):
+            todo += item.values()
+            named = next((item[key] for key in _NAMING if isinstance(item.get(key), str)), "")
+            found.update(text for key, text in item.items() if isinstance(text, str) and is_secret(str(key)))
+            if is_secret(named):
+                found.update(text for key in ("value", "predicted") if isinstance(text := item.get(key), str))
+        elif isinstance(item, list):
+            todo += item
+            for flag, following in pairwise([*item, None]):
+                name, equals, text = flag.partition("=") if isinstance(flag, str) else ("", "", "")
+                if _SECRET_FLAG.match(name):
+                    found.add(text if equals else following if isinstance(following, str) else "")
+    return {text for text in found if text and not text.startswith("--") and text != MASK}
+
+
 class Masker:
     """Masks strings and JSON values, and counts what it masked by kind."""
 
-    def __init__(self, hosts: Sequence[str] = (), values: Mapping[str, str] | None = None) -> None:
-        """Args: hosts: names of hosts, masked wherever they stand as words. values: variables that the archive holds, by name."""
+    def __init__(
+        self, hosts: Sequence[str] = (), values: Mapping[str, str] | None = None, secrets: Iterable[str] = ()
+    ) -> None:
+        """Mask what these and the general rules name.
+
+        Args:
+            hosts: Names of hosts, masked wherever they stand as words.
+            values: Variables that the archive holds, by name.
+            secrets: What the archive holds under secrets' names (`secrets_of`).
+        """
         names = {part for name in hosts for part in (name, name.split(".")[0]) if len(part) > 1 and part != "localhost"}
         words = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
         self._hosts = re.compile(rf"(?<![\w.-])(?:{words})(?:\.[\w.-]+)?(?![\w-])", re.IGNORECASE) if words else None
         hidden = {n: v for n, v in (values or {}).items() if v and (not ALLOWED.match(n) or SECRET.search(n))}
         self._pairs = _any_of(re.escape(f"{name}={value}") for name, value in hidden.items())
-        long = {value for value in hidden.values() if len(value) >= _SHORTEST_VALUE}
+        long = {value for value in (*hidden.values(), *secrets) if len(value) >= _SHORTEST_VALUE}
         self._values = _any_of(rf"(?<!\w){re.escape(value)}(?!\w)" for value in long)
         self.counts: Counter[str] = Counter()
 
@@ -132,6 +172,9 @@ class Masker:
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, Mapping):
+            named = next((value[key] for key in _NAMING if isinstance(value.get(key), str)), None)
+            if named is not None and is_secret(named):
+                return self._setting(value)
             return {
                 self.text(str(key)): self._environment(item)
                 if key == "env" and isinstance(item, Mapping)
@@ -151,14 +194,17 @@ class Masker:
         self.counts["environment values"] += 1
         return MASK
 
+    def _setting(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """A row about a setting that is a secret: what it says of its value goes."""
+        found = {}
+        for key, item in row.items():
+            told = key in _TELLING and isinstance(item, str) and item not in ("", "unknown")
+            self.counts["secrets"] += told
+            found[self.text(str(key))] = MASK if told else self.value(item)
+        return found
+
     def _secret(self, key: object, item: Any) -> Any:
-        if (
-            isinstance(key, str)
-            and isinstance(item, str)
-            and item
-            and _SECRET_MEMBER.fullmatch(key)
-            and not _VOCABULARY.search(key)
-        ):
+        if isinstance(key, str) and isinstance(item, str) and item and is_secret(key):
             self.counts["secrets"] += 1
             return MASK
         return self.value(item)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sgl_graph.analyzer.errors import ArchiveCorrupt, HostError
-from sgl_graph.analyzer.masking import ALLOWED, Masker
+from sgl_graph.analyzer.masking import ALLOWED, Masker, secrets_of
 from sgl_graph.analyzer.records.archive import MANIFEST, FileEntry, Manifest
 from sgl_graph.analyzer.records.receipts import FIRST_LINK, LONGEST_LINE, seal_line
 from sgl_graph.analyzer.records.strict_json import parse_json
@@ -49,7 +49,7 @@ def export(root: Path, output: Path, *, include_outputs: bool) -> Exported:
     plan = read_plan(root)
     verification = verify(root, None)
     names = [name for name in _names(root) if name not in (MANIFEST, EXPORT)]
-    masker = Masker([socket.gethostname(), socket.getfqdn()], _variables(root, names))
+    masker = Masker([socket.gethostname(), socket.getfqdn()], *_hidden(root, names))
     entries: dict[str, FileEntry] = {}
     left_out = [n for n in names if n.endswith(_LOG) or (n.endswith(OUTPUTS_SUFFIX) and not include_outputs)]
     partial = output.with_name(f".{output.name}.partial")
@@ -89,25 +89,26 @@ def _names(root: Path) -> Iterator[str]:
             yield path.relative_to(root).as_posix()
 
 
-def _variables(root: Path, names: list[str]) -> dict[str, str]:
-    """Environment variables that the archive holds anywhere: their values stand in texts, too."""
+def _hidden(root: Path, names: list[str]) -> tuple[dict[str, str], set[str]]:
+    """Environment variables that the archive holds anywhere, and its secrets: they stand in texts, too."""
     found: dict[str, str] = {}
-
-    def walk(value: Any) -> None:
-        if isinstance(value, dict):
-            env = value.get("env")
-            if isinstance(env, dict):
-                found.update((str(name), text) for name, text in env.items() if isinstance(text, str))
-            for item in value.values():
-                walk(item)
-        elif isinstance(value, list):
-            for item in value:
-                walk(item)
-
+    secrets: set[str] = set()
     for name in names:
-        if name.endswith(".json") and not name.endswith(OUTPUTS_SUFFIX):
-            walk(read_json(root, name))
-    return found
+        if not name.endswith(".json") or name.endswith(OUTPUTS_SUFFIX):
+            continue
+        body = read_json(root, name)
+        secrets |= secrets_of(body)
+        todo = [body]
+        while todo:
+            item = todo.pop()
+            if isinstance(item, dict):
+                env = item.get("env")
+                if isinstance(env, dict):
+                    found.update((str(key), text) for key, text in env.items() if isinstance(text, str))
+                todo += item.values()
+            elif isinstance(item, list):
+                todo += item
+    return found, secrets
 
 
 def _put(archive: zipfile.ZipFile, run: str, name: str, pieces: Iterable[bytes]) -> FileEntry:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from sgl_graph.analyzer.masking import MASK, Masker
+from sgl_graph.analyzer.masking import MASK, Masker, secrets_of
 
 
 @pytest.mark.parametrize(
@@ -79,3 +79,34 @@ def test_members_named_after_secrets_are_masked_and_the_vocabulary_is_not() -> N
     }
     shown = Masker().value(body)
     assert {name for name, value in shown.items() if value == MASK} == set(body) - {"eos_token"}
+
+
+def test_rows_about_secret_settings_lose_their_values() -> None:
+    rows = [
+        {"name": "api_key", "value": "hush", "source": "flag", "predicted": None},
+        {
+            "kind": "setting",
+            "subject": "hf_token",
+            "predicted": "hush",
+            "observed": "unknown",
+            "text": "hf_token: predicted hush",
+        },
+        {"name": "max_total_tokens", "value": "65536"},
+        {"name": "eos_token", "value": "</s>"},
+    ]
+    shown = Masker().value(rows)
+    assert "hush" not in str(shown)
+    assert shown[0]["source"] == "flag" and shown[1]["observed"] == "unknown" and shown[2:] == rows[2:]
+
+
+def test_a_secret_of_the_archive_is_masked_in_any_text() -> None:
+    body = {
+        "command": ["python", "--api-key", "hush-hush", "--hf-token=quiet-please", "--api-key", "--port"],
+        "rows": [{"name": "admin_api_key", "value": "shh-shh"}],
+    }
+    secrets = secrets_of(body)
+    assert secrets == {"hush-hush", "quiet-please", "shh-shh"}
+    assert (
+        Masker(secrets=secrets).text("401 for hush-hush, quiet-please and shh-shh")
+        == f"401 for {MASK}, {MASK} and {MASK}"
+    )

@@ -56,6 +56,8 @@ class Machine(Operations):
         self.limit = _MAX_STEPS
         #: (id of an object, attribute) or (0, declared name) to the statement that wrote it last.
         self.written: dict[tuple[int, str], Place] = {}
+        #: The assignment that a class's own `__setattr__` is carrying out: object, attribute, where it stands.
+        self.assigned: tuple[int, str, Place] | None = None
         #: id of a list to the function that returned it first: the one that computes it.
         self.made: dict[int, Place] = {}
         #: Raises that were passed over because they rest on assumed facts.

@@ -256,7 +256,12 @@ class Objects(Classes):
             if type(option) is Instance and type(option.cls) is ClassV:
                 hook = self.inherited(option.cls, "__setattr__")
                 if hook is not ABSENT:
-                    self.call(Bound(hook, option), [name, new], {})
+                    held = self.assigned
+                    self.assigned = (id(option), name, self.place())  # who assigns decides, not what carries it out
+                    try:
+                        self.call(Bound(hook, option), [name, new], {})
+                    finally:
+                        self.assigned = held
                     continue
             self.set_raw(option, name, new, weak, deps)
 
@@ -277,12 +282,14 @@ class Objects(Classes):
                 self.note(self.place(), f"property setter {name}")
         self.touch(value)
         attrs = value.attrs
+        assigned = self.assigned
+        place = assigned[2] if assigned is not None and assigned[:2] == (id(value), name) else self.place()
         if weak:
-            attrs[name] = fuzzy((new, attrs.get(name, ABSENT)), False, deps, self.place())
+            attrs[name] = fuzzy((new, attrs.get(name, ABSENT)), False, deps, place)
         else:
-            attrs[name] = taint(new, deps, self.place())
+            attrs[name] = taint(new, deps, place)
         self.keep(value)
-        self.written[(id(value), name)] = self.place()
+        self.written[(id(value), name)] = place
 
     # -- objects under operators
 

@@ -129,6 +129,19 @@ def test_an_automatic_choice_stays_a_prediction() -> None:
     assert entry(launch(device="a100"), "backend").predicted == "triton"
 
 
+def test_an_assignment_decides_and_not_the_setattr_that_carries_it_out() -> None:
+    guarded = SERVER.replace(
+        "    def __post_init__(self):",
+        "    def __setattr__(self, name, value):\n        object.__setattr__(self, name, value)\n\n    def __post_init__(self):",
+    )
+    assert guarded != SERVER
+    project = programs.project({"sglang/srt/server_args.py": guarded})
+    found = resolve(project, Launch(["--model-path", "m", "--max-bs", "4"], device=parse_device("h200")))
+    decided = entry(found, "sizes").decided_by
+    assert "self.sizes" in guarded.splitlines()[decided.line - 1]
+    assert decided.qualname.endswith("ServerArgs.__post_init__")
+
+
 def test_without_a_device_the_choice_is_open() -> None:
     found = entry(launch(device=None), "backend")
     assert found.source is Source.UNRESOLVED and found.predicted is None and "device" in found.depends

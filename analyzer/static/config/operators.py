@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sgl_graph.analyzer.static.config.journal import Raised
 from sgl_graph.analyzer.static.config.runs import holds_something, may_hold_something
 from sgl_graph.analyzer.static.config.values import (
     ABSENT,
@@ -386,8 +387,25 @@ def lift(machine: Operations, work: Callable[..., Value], *values: Value) -> Val
         columns.append(options)
     if size > _MAX_COMBINATIONS:
         return unknown(deps, machine.place())
-    results = [work(*combination) for combination in itertools.product(*columns)]
-    return fuzzy(results, open_, deps, machine.place())
+    return fuzzy(_each(machine, work, columns, open_), open_, deps, machine.place())
+
+
+def _each(
+    machine: Operations, work: Callable[..., Value], columns: list[tuple[Value, ...]], open_: bool
+) -> list[Value]:
+    """Results for the combinations that have one: where nothing would catch it, an error of the others ends the launch."""
+    results: list[Value] = []
+    failed: Raised | None = None
+    for combination in itertools.product(*columns):
+        try:
+            results.append(work(*combination))
+        except Raised as raised:
+            if raised.explicit or machine.try_depth:
+                raise
+            failed = raised
+    if failed is not None and not results and not open_:
+        raise failed
+    return results
 
 
 def binary(machine: Operations, op: str, left: Value, right: Value) -> Value:

@@ -71,7 +71,7 @@ class Statements(SimpleStatements):
         if statement[0] in ("for", "while", "with", "if", "try"):
             for name in bound_names(statement):
                 self.store(name, forgotten)
-            self.havoc_body([statement])
+        self.havoc_body([statement])
 
     def note(self, place: object, reason: str) -> None:
         """Record that a statement could not be evaluated."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import ast
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -199,17 +199,29 @@ def test_lines_move_wherever_a_map_shows_them(before: object, after: object) -> 
     assert rebased(before, MOVED) == after
 
 
-def test_only_the_questions_read_text() -> None:
-    """A stored map cannot tell what is read past the questions, so nothing in the analyser does it."""
-    analyzer = Path(__file__).parents[3] / "analyzer" / "static"
-    reading = {
-        p.name for p in analyzer.rglob("*.py") if re.search(r"\bsources\.text\b|\.facts\.statements\(", p.read_text())
-    }
+def test_only_the_questions_read_text_and_only_modules_decode_bodies() -> None:
+    """A stored map cannot tell what is read past them, so nothing in the analyser does it."""
+    reading, decoding = set(), set()
+    for path in (Path(__file__).parents[3] / "analyzer" / "static").rglob("*.py"):
+        tree = ast.parse(path.read_text())
+        named = {alias.asname or alias.name for node in ast.walk(tree) for alias in _from_facts(node)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and node.attr == "text" and "sources" in ast.unparse(node.value):
+                reading.add(path.name)
+            if (
+                isinstance(node, ast.Attribute)
+                and node.attr == "statements"
+                and ast.unparse(node.value) in ("f", "facts")
+            ):
+                decoding.add(path.name)
+        if {"statements", "_body_decoder"} & named:
+            decoding.add(path.name)
     assert reading == {"project.py", "textindex.py", "preflight.py"}  # the last counts functions, for `stats`
-    decoding = {
-        p.name for p in analyzer.rglob("*.py") if re.search(r"(?<!\.)\bstatements\(\w|\.facts\.body\)", p.read_text())
-    }
-    assert decoding >= {"project.py", "shape.py"}
+    assert decoding == {"project.py", "shape.py"}
+
+
+def _from_facts(node: ast.AST) -> list[ast.alias]:
+    return node.names if isinstance(node, ast.ImportFrom) and (node.module or "").endswith("static.facts") else []
 
 
 def test_a_file_that_cannot_be_read_any_more_or_again_does_not_hold(folder: Path) -> None:

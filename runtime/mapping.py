@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sgl_graph.analyzer.errors import ConfigError
 from sgl_graph.analyzer.records.base import canonical_json
@@ -23,18 +23,18 @@ from sgl_graph.analyzer.static.config.device import PRODUCTS, parse_device
 from sgl_graph.analyzer.static.config.device import DeviceFacts as LaunchDevice
 from sgl_graph.analyzer.static.config.inputs import Launch, parse_assumptions
 from sgl_graph.analyzer.static.config.protocol import Configuration
-from sgl_graph.analyzer.static.config.resolve import resolve
-from sgl_graph.analyzer.static.linked import Linked
-from sgl_graph.analyzer.static.preflight import Request, build
 from sgl_graph.analyzer.static.project import Project, module_name
 from sgl_graph.runtime.checkout import NOT_SERVING, CheckoutSources, Location, locate
 from sgl_graph.runtime.fact_store import FactStore, default_folder
 from sgl_graph.runtime.identity import checkout_identity, tool_digest
 from sgl_graph.runtime.map_cache import Reads, key_of, load, save
 from sgl_graph.runtime.model import MODEL_FLAGS, local_model
-from sgl_graph.runtime.planning import inspector_of
 from sgl_graph.runtime.serving_parser import ask_parser
 from sgl_graph.runtime.source_record import record_of
+
+if TYPE_CHECKING:  # what analyses is imported where it is needed: most maps are found in the cache
+    from sgl_graph.analyzer.static.linked import Linked
+    from sgl_graph.analyzer.static.preflight import Request
 
 _LARGEST_CONFIG = 16 << 20
 Step = Callable[[str], None]
@@ -95,18 +95,19 @@ def _stored_or_made(
     model = _model(options, env)
     device, source = _device(options)
     on_step(f"reading {location.base / 'sglang'}")
-    request = Request(
-        identity=_identity(location, sources),
-        command=tuple(options.command.argv()),
-        env=env,
-        device=_facts(device, source, options.command),
-        model_known=model is not None,
-        budget=options.budget,
-    )
-    key = key_of(tool_digest(), _plain(request), model, repr(device), list(options.assume))
+    identity, facts = _identity(location, sources), _facts(device, source, options.command)
+    asked = {
+        "place": [identity.root, identity.layout],
+        "command": options.command.argv(),
+        "env": env,
+        "device": facts.model_dump(mode="json"),
+        "model": model,
+        "budget": options.budget,
+    }
+    key = key_of(tool_digest(), asked, repr(device), list(options.assume))
     stored = load(store, key, reads, sources) if options.cache and not options.resolve else None
     if stored is not None:
-        return PathMap.model_validate_json(stored).model_copy(update={"checkout": request.identity})
+        return PathMap.model_validate_json(stored).model_copy(update={"checkout": identity})
     launch = Launch(
         arguments=options.command.arguments,
         environment=env,
@@ -121,7 +122,7 @@ def _stored_or_made(
         on_step("asking the serving environment's parser")
         launch = replace(launch, assumptions=ask_parser(launch, options.command, location))
     project = Project(sources)
-    made = _make(project, request, launch, sources, on_step)
+    made = _make(project, _request(options, env, identity, facts, model), launch, sources, on_step)
     if options.cache and not options.resolve:
         save(store, key, reads, record_of(sources, project), made.model_dump_json())
     return made
@@ -131,6 +132,9 @@ def _make(project: Project, request: Request, launch: Launch, sources: CheckoutS
     before = gc.get_threshold()
     gc.set_threshold(500_000, 50, 1000)  # millions of small lasting objects: frequent collections find nothing to free
     try:
+        from sgl_graph.analyzer.static.config.resolve import resolve
+        from sgl_graph.analyzer.static.preflight import build
+
         on_step("resolving the configuration")
         configuration = resolve(project, launch)
 
@@ -144,15 +148,23 @@ def _make(project: Project, request: Request, launch: Launch, sources: CheckoutS
         gc.set_threshold(*before)
 
 
-def _plain(request: Request) -> dict[str, Any]:
-    return {
-        "place": [request.identity.root, request.identity.layout],
-        "command": list(request.command),
-        "env": dict(request.env),
-        "device": request.device.model_dump(mode="json"),
-        "model_known": request.model_known,
-        "budget": request.budget,
-    }
+def _request(
+    options: MapOptions,
+    env: Mapping[str, str],
+    identity: CheckoutIdentity,
+    device: DeviceFacts,
+    model: Mapping[str, Any] | None,
+) -> Request:
+    from sgl_graph.analyzer.static.preflight import Request
+
+    return Request(
+        identity=identity,
+        command=tuple(options.command.argv()),
+        env=env,
+        device=device,
+        model_known=model is not None,
+        budget=options.budget,
+    )
 
 
 def _link(project: Project, configuration: Configuration, entries: Sequence[str]) -> Linked:
@@ -258,6 +270,8 @@ def _path_kind(path: str) -> str | None:
 def _device(options: MapOptions) -> tuple[LaunchDevice | None, str]:
     if options.device is not None:
         return parse_device(options.device), "--device"
+    from sgl_graph.runtime.planning import inspector_of
+
     inspector = inspector_of({**options.env, **options.command.env})
     if inspector not in (None, "cuda"):
         # Whatever it inspects has the interface of a CUDA device, and takes the place of the host's own.

@@ -333,7 +333,7 @@ class Calls:
         return made
 
     def _place(self, cls: ClassValue, site: Hashable) -> Hashable:
-        """Where an object is created, for classes whose objects stand for a function (decorators, descriptors)."""
+        """Where an object is created, for classes whose objects stand for a function or carry values from there."""
         if not self._wraps(cls):
             return None
         current = self._world.heap.current
@@ -353,7 +353,7 @@ class Calls:
             heap = self._world.heap
             own = [base for base in cls.mro if isinstance(base, ClassValue)]
             known = any(heap.known(("class", base, name)) is not None for base in own for name in _WRAPPING)
-            known = known and not _is_torch_module(cls)
+            known = (known and not _is_torch_module(cls)) or _is_immutable_record(cls)
             self._wrapping[cls] = known
         return known
 
@@ -592,6 +592,15 @@ def _name_of(value: Value) -> str:
 def _is_method(function: FunctionValue) -> bool:
     parameters = function.facts.parameters
     return bool(parameters) and parameters[0].name == "self"
+
+
+def _is_immutable_record(cls: ClassValue) -> bool:
+    """Whether objects keep the fields that they are made with: each carries what its maker had, and nothing else."""
+    if "dataclass" not in cls.marks:
+        return False
+    decorators = (argument for item in cls.facts.decorators if item[0] == "c" for argument in item[2])
+    given = [(argument[1], argument[2]) for argument in decorators if argument[0] == "k"]
+    return any(name == "frozen" and value == ["v", True] for name, value in [*cls.facts.keywords, *given])
 
 
 def _is_torch_module(cls: ClassValue) -> bool:

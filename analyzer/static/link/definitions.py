@@ -26,6 +26,8 @@ _WRAPPERS = {
     "staticmethod": "staticmethod", "classmethod": "classmethod",
     "contextlib.contextmanager": "contextmanager", "contextlib.asynccontextmanager": "contextmanager",
 }  # fmt: skip
+#: Ends of the access paths of decorators that make a class a record.
+_RECORDS = ("dataclass",)
 _ENUMERATIONS = ("enum.Enum", "enum.IntEnum", "enum.StrEnum", "enum.Flag", "enum.IntFlag")
 
 
@@ -126,12 +128,11 @@ class Definitions:
                         value.marks.add("dataclass-base")
         results: Values = frozenset((value,))
         decorators = [(d, self._in.expressions.eval(frame, d)) for d in facts.decorators]
-        for _, callee in decorators:
-            for item in callee:
-                if isinstance(item, External) and item.path.split("(")[0].endswith(
-                    ("dataclass", "dataclasses.dataclass")
-                ):
-                    value.marks.add("dataclass")
+        for decorator, callee in decorators:
+            # `@dataclass(frozen=True)`: what the call gives is unknown, what is called is not.
+            called = self._in.expressions.eval(frame, decorator[1]) if decorator[0] == "c" else callee
+            if any(isinstance(item, External) and item.path.endswith(_RECORDS) for item in called):
+                value.marks.add("dataclass")
         for statement in facts.body:
             if statement[0] == ":" and statement[2][0] == "n":
                 value.fields[statement[2][1]] = statement[4] is not None

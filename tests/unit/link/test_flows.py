@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .programs import program, targets
+from .programs import ENGINES, program, targets
 
 
 def test_methods_rebound_on_instances_classes_and_modules(tmp_path: Path) -> None:
@@ -243,3 +243,49 @@ def test_recursion_and_mutual_recursion_end(tmp_path: Path) -> None:
     assert p.edges("main:even") == {("main:odd", "direct")}
     assert p.edges("main:odd") == {("main:even", "direct")}
     assert p.edges("main:grow") == {("main:grow", "direct")}
+
+
+def test_immutable_records_carry_what_their_own_maker_had(tmp_path: Path) -> None:
+    """Two makers of one frozen class: what one stores does not come out of the other; a mutable class has no such claim."""
+    p = program(
+        tmp_path,
+        ENGINES
+        + """
+        # file: main.py
+        from dataclasses import dataclass
+        from engines import Electric, Engine, Gas
+
+        @dataclass(frozen=True)
+        class Made:
+            engine: Engine
+            name: str
+
+        @dataclass
+        class Kept:
+            engine: Engine
+
+        def gas():
+            return Made(Gas(), "gas")
+
+        def electric():
+            return Made(engine=Electric(), name="electric")
+
+        def run():
+            first, second = gas(), electric()
+            first.engine.start()
+
+        def run_second():
+            electric().engine.start()
+
+        def run_kept():
+            Kept(Gas())
+            Kept(Electric()).engine.start()
+        """,
+        entries=("main:run", "main:run_second", "main:run_kept"),
+    )
+    assert targets(p.edges("main:run")) >= {"engines:Gas.start"} and "engines:Electric.start" not in targets(
+        p.edges("main:run")
+    )
+    assert "engines:Electric.start" in targets(p.edges("main:run_second"))
+    assert "engines:Gas.start" not in targets(p.edges("main:run_second"))
+    assert {"engines:Gas.start", "engines:Electric.start"} <= targets(p.edges("main:run_kept"))

@@ -1,0 +1,128 @@
+"""Whole maps of real releases under configurations that differ in kind: paths, and what of the source they can execute."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from sgl_graph.analyzer.records.pathmap import PathMap
+
+from fixtures.sglang_models import EAGLE3, LLAMA, MODELS, QWEN_VISION
+
+EAGLE = (
+    "--tp 2 --speculative-algorithm EAGLE3 --speculative-draft-model-path {draft} "
+    "--speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4"
+)
+DECODE = "target:decode DecodeCudaGraphRunner FullCudaGraphBackend"
+VERIFY = "target:verify DecodeCudaGraphRunner FullCudaGraphBackend"
+SEGMENTED = "prefill-breakable PrefillCudaGraphRunner BreakableCudaGraphBackend"
+DRAFT = "draft:draft EAGLEDraftCudaGraphRunner FullCudaGraphBackend"
+DRAFT_EXTEND = "draft:draft-extend EAGLEDraftExtendCudaGraphRunner FullCudaGraphBackend"
+PLAIN_GRAPHS = ("FullCudaGraphBackend.capture_one", "FullCudaGraphBackend.replay")
+SEGMENTS = ("BreakableCudaGraphBackend.capture_one", "BreakableCUDAGraphCapture._begin_new_segment")
+PREFILL = ("PrefillCudaGraphRunner.capture_one_shape",)
+DRAFTS = ("EAGLEDraftCudaGraphRunner.capture_one_shape", "EAGLEDraftCudaGraphRunner._replay_graph")
+EXTENDS = ("EAGLEDraftExtendCudaGraphRunner.capture_one_shape", "EAGLEDraftExtendCudaGraphRunner._replay_graph")
+NPU_GRAPHS = ("NPUCudaGraphBackend.capture_one", "NPUCudaGraphBackend.replay")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A configuration, and what is true of it by the source.
+
+    Attributes:
+        paths: name, runner and table of each path that runs.
+        reached: methods whose captures and replays can execute; `left_out`: those whose cannot.
+        gaps: codes of material gaps.
+    """
+
+    version: str
+    model: str
+    device: str
+    command: str
+    paths: tuple[str, ...]
+    reached: tuple[str, ...]
+    left_out: tuple[str, ...]
+    gaps: tuple[str, ...] = field(default=())
+
+
+CASES = {
+    "EAGLE3 on two devices": Case(
+        "0.5.23", LLAMA, "h200", EAGLE,
+        (VERIFY, DRAFT, DRAFT_EXTEND, f"target:{SEGMENTED}", f"draft:{SEGMENTED}"),
+        (*PLAIN_GRAPHS, *SEGMENTS, *PREFILL, *DRAFTS, *EXTENDS), NPU_GRAPHS, ("SGG020",),
+    ),
+    # This release captures no draft extension with the attention backend that it chooses on this device.
+    "EAGLE3 without captured extension": Case(
+        "0.5.17", LLAMA, "h200", EAGLE, (VERIFY, DRAFT, f"target:{SEGMENTED}", f"draft:{SEGMENTED}"),
+        (*PLAIN_GRAPHS, *SEGMENTS, *PREFILL, *DRAFTS), (*EXTENDS, *NPU_GRAPHS), ("SGG020",),
+    ),
+    "multimodal": Case(
+        "0.5.23", QWEN_VISION, "h200", "", (DECODE,), PLAIN_GRAPHS, (*SEGMENTS, *PREFILL, *DRAFTS, *NPU_GRAPHS),
+    ),
+    "NPU": Case(
+        "0.5.23", LLAMA, "npu", "", ("target:decode NPUGraphRunner NPUCudaGraphBackend",),
+        NPU_GRAPHS, (*PLAIN_GRAPHS, *SEGMENTS, *PREFILL), ("SGG006",),
+    ),
+    "segmented decode, which dies": Case(
+        "0.5.17", LLAMA, "h200", "--attention-backend triton --cuda-graph-backend-decode breakable",
+        ("target:decode DecodeCudaGraphRunner BreakableCudaGraphBackend", f"target:{SEGMENTED}"),
+        (*SEGMENTS, *PREFILL), (*PLAIN_GRAPHS, *DRAFTS), ("SGG064",),
+    ),
+    "no graphs": Case(
+        "0.5.23", LLAMA, "h200", "--disable-cuda-graph", (), (), (*PLAIN_GRAPHS, *SEGMENTS, *PREFILL, *DRAFTS),
+    ),
+}  # fmt: skip
+
+
+def held_against(found: PathMap, case: Case) -> None:
+    """A map against what the source says."""
+    running = {f"{p.name} {p.runner} {p.backend}" for p in found.paths if p.reachable == "yes"}
+    assert running == set(case.paths)
+    assert not [p.name for p in found.paths if p.reachable == "unresolved"]
+    of_interest = [s for s in found.sites if s.role in ("capture", "replay")]
+    for names, wanted in ((case.reached, "yes"), (case.left_out, "no")):
+        for name in names:
+            sites = [s for s in of_interest if s.qualname.endswith(f":{name}")]
+            assert sites, name
+            answers = {s.reachable for s in sites if "xpu" not in s.api.lower()}
+            assert (wanted in answers) if wanted == "yes" else answers == {"no"}, name
+    assert {gap.code for gap in found.gaps if gap.severity == "material"} == set(case.gaps)
+    made = {"CUDAGraph", "NPUGraph", "XPUGraph"}
+    if not case.paths:
+        assert not [s.id for s in of_interest if s.api.rpartition(".")[2] in made and s.reachable != "no"]
+        assert not [s.id for s in of_interest if s.role == "replay" and s.reachable != "no"]
+    assert found.stats.functions_reached <= 0.4 * found.stats.functions_total
+
+
+@pytest.mark.releases
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", CASES)
+def test_a_release_is_mapped_as_its_source_has_it(
+    name: str, sglang_source: Callable[[str], Path], tmp_path: Path
+) -> None:
+    case = CASES[name]
+    draft = tmp_path / "draft"
+    draft.mkdir()
+    (draft / "config.json").write_text(json.dumps(MODELS[EAGLE3]))
+    (tmp_path / "model.json").write_text(json.dumps(MODELS[case.model]))
+    report = tmp_path / "map.json"
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "sgl_graph.cli", "preflight", "--checkout", str(sglang_source(case.version))),
+            *("--device", case.device, "--model-config", str(tmp_path / "model.json"), "--format", "json"),
+            *("-o", str(report), "--", "python", "-m", "sglang.launch_server", "--model-path", "served/model"),
+            *case.command.format(draft=draft).split(),
+        ],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    held_against(PathMap.model_validate_json(report.read_bytes()), case)

@@ -71,6 +71,8 @@ def failure_of(
 ) -> Failure | None:
     """The failure of a method of a class, where every way through it ends in a `raise`; None where any does not.
 
+    Only what the class and its ancestors raise themselves counts: other code may refuse what only a running server has.
+
     Args:
         arguments: values of the parameters by name.
         construction: those of its constructor, where the object is to be as that leaves it; else nothing is known of it.
@@ -91,7 +93,7 @@ def failure_of(
         machine.call(function, [], given)
     except Raised as raised:
         cls = raised.value.cls if type(raised.value) is Instance else None
-        if raised.explicit and cls != External(_DOUBTFUL):
+        if raised.explicit and cls != External(_DOUBTFUL) and raised.place.file in _homes(machine, holder):
             return Failure(describe(raised.value), raised.place)
     except (Unsupported, RecursionError):
         return None
@@ -100,6 +102,11 @@ def failure_of(
         del machine.frames[frames:]
         machine.limit, machine.control, machine.line = limit, control, line
     return None
+
+
+def _homes(machine: Evaluator, holder: Value) -> set[str]:
+    """Files of an object's class and of its ancestors in the checkout."""
+    return {cls.module.module.path for cls in machine.ancestry(holder.cls) if type(cls) is ClassV}
 
 
 def _construct(machine: Evaluator, holder: Value, given: Mapping[str, Value]) -> None:

@@ -21,6 +21,7 @@ from .programs import MemorySources
 PROGRAM = """
     import torch
     from enum import IntEnum, auto
+    from sglang.srt.state import group_of
 
     class Output:
         pass
@@ -97,6 +98,11 @@ PROGRAM = """
             else:
                 raise ValueError("Invalid mode")
 
+    class Reading:
+        def prepare(self, batch, capturing=False):
+            if group_of("ranks"):
+                return
+
     class Asserting:
         def prepare(self, batch, capturing=False):
             assert self.ready and batch.mode.is_decode(), "only when ready"
@@ -116,6 +122,14 @@ PROGRAM = """
         def execute(self):
             self.table.replay(1)
 """
+STATE = """
+    GROUPS = {}
+
+    def group_of(name):
+        if name not in GROUPS:
+            raise RuntimeError("no group yet")
+        return GROUPS[name]
+"""
 HOME = "sglang.srt.program"
 
 
@@ -133,7 +147,7 @@ def names(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def found(family: str, table: str, *attention: str) -> list[Death]:
-    project = Project(MemorySources({"sglang/srt/program.py": PROGRAM}))
+    project = Project(MemorySources({"sglang/srt/program.py": PROGRAM, "sglang/srt/state.py": STATE}))
     configuration = ResolvedConfiguration(Evaluator(project, LaunchFacts()), None, Starts(True), Launch([], {}))
     path = PathEntry(
         id="p",
@@ -187,3 +201,7 @@ def test_one_backend_that_takes_the_mode_is_enough_for_doubt() -> None:
 
 def test_assertions_prove_nothing() -> None:
     assert found("prefill-full", "Lenient", "Asserting") == []
+
+
+def test_what_other_code_refuses_before_the_server_runs_is_no_death() -> None:
+    assert found("prefill-full", "Lenient", "Reading") == []

@@ -13,7 +13,6 @@ from rich.console import Console
 from rich.text import Text
 from sgl_graph.analyzer.errors import ConfigError, OutputExists
 
-
 #: Control characters but for tab and line feed.
 _DRIVING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 

@@ -1,7 +1,8 @@
 """Facts of one module: a compact intermediate form of its source, cheap to store and to load.
 
 Facts come from libcst alone. A function's body stays encoded until somebody reaches the function, so that a map of a
-large checkout does not hold a tree of it. Statements and expressions are plain lists whose first item is the operation:
+large checkout does not hold a tree of it; all uses of one name in decoded bodies are one object (`share`), so that the identity
+of a node tells nodes apart except names. Statements and expressions are plain lists whose first item is the operation:
 
 Expressions (`E`)
     ["n", name]                         ["v", constant]               ["a", E, attribute, line]
@@ -29,6 +30,7 @@ item of a tuple, stands in the guard.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import msgspec
@@ -104,6 +106,26 @@ def statements(function: FunctionFacts) -> list[Statement]:
     """Decode a function's body; the caller keeps the result if it needs it again."""
     decoded: list[Statement] = _body_decoder.decode(function.body)
     return decoded
+
+
+def share(body: list[Statement], names: dict[str, Expression]) -> None:
+    """Put one object in the place of all uses of a name, and of all equal texts: they are half of what bodies hold."""
+    stack: list[list[Any]] = [body]
+    while stack:
+        node = stack.pop()
+        for position, part in enumerate(node):
+            kind = part.__class__
+            if kind is list:
+                if len(part) == 2 and part[0] == "n":
+                    name = part[1]
+                    known = names.get(name)
+                    if known is None:
+                        known = names[name] = ["n", sys.intern(name)]
+                    node[position] = known
+                else:
+                    stack.append(part)
+            elif kind is str:
+                node[position] = sys.intern(part)
 
 
 def encode_module(facts: ModuleFacts) -> bytes:

@@ -9,10 +9,30 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from typing import Any
 
 import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 
+#: Fields of the standard parser's nodes without nodes that have a line, except where they are lists of such.
+_LEAVES = frozenset(
+    (
+        "ctx",
+        "op",
+        "ops",
+        "id",
+        "attr",
+        "arg",
+        "kind",
+        "is_async",
+        "conversion",
+        "type_comment",
+        "lineno",
+        "name",
+        "names",
+    )
+)
+_known_fields: dict[type, tuple[str, ...]] = {}
 _KINDS: dict[type, str] = {ast.Call: "c", ast.Attribute: "a", ast.Subscript: "s", ast.Lambda: "l"}
 
 
@@ -89,17 +109,31 @@ class Lines:
 
 
 def _collect(node: ast.AST, entries: list[tuple[int, int, int, int, str]]) -> None:
-    stack: list[ast.AST] = list(_own_children(node))
+    stack: list[Any] = list(_own_children(node))
     while stack:
         item = stack.pop()
         kind = type(item)
         name = _KINDS.get(kind)
         if name is not None:
             # Of two expressions that start together the outer one comes first: it ends later.
-            entries.append((item.lineno, item.col_offset, -item.end_lineno, -item.end_col_offset, name))  # type: ignore[attr-defined]
-        if kind is ast.JoinedStr:
+            entries.append((item.lineno, item.col_offset, -item.end_lineno, -item.end_col_offset, name))
+        elif kind is ast.JoinedStr:
             continue  # positions inside f-strings are not reliable before Python 3.12
-        stack.extend(ast.iter_child_nodes(item))
+        for field in _fields(kind):
+            value = getattr(item, field, None)
+            if value.__class__ is list:
+                stack += value
+            elif value is not None:
+                stack.append(value)
+
+
+def _fields(kind: type) -> tuple[str, ...]:
+    """Fields of a kind of node that may hold other nodes; others hold names, constants and what a name is used for."""
+    known = _known_fields.get(kind)
+    if known is None:
+        names: tuple[str, ...] = getattr(kind, "_fields", ()) if kind is not ast.Constant else ()
+        known = _known_fields[kind] = tuple(name for name in names if name not in _LEAVES)
+    return known
 
 
 def _own_children(node: ast.AST) -> list[ast.AST]:

@@ -6,7 +6,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from sgl_graph.analyzer.static.facts import ClassFacts, Expression, FunctionFacts, ModuleFacts, Statement, statements
+from sgl_graph.analyzer.static.facts import (
+    ClassFacts,
+    Expression,
+    FunctionFacts,
+    ModuleFacts,
+    Statement,
+    share,
+    statements,
+)
 from sgl_graph.analyzer.static.questions import Questions
 from sgl_graph.analyzer.static.sources import Sources
 
@@ -30,6 +38,7 @@ class Module:
     facts: ModuleFacts
     read: set[int] = field(default_factory=set, repr=False)
     declared: set[str] = field(default_factory=set, repr=False)
+    _names: dict[str, Expression] = field(default_factory=dict, repr=False)
     _bodies: dict[int, list[Statement]] = field(default_factory=dict, repr=False)
 
     def function_body(self, index: int) -> list[Statement]:
@@ -38,6 +47,7 @@ class Module:
         if body is None:
             self.read.add(index)
             body = self._bodies[index] = statements(self.facts.functions[index])
+            share(body, self._names)
         return body
 
     def may_declare(self, index: int, name: str) -> bool:
@@ -94,6 +104,8 @@ class Project:
                 self._files[name] = (path, package)
             parts = name.split(".")
             self._packages.update(".".join(parts[:n]) for n in range(1, len(parts) + (1 if package else 0)))
+        #: The one expression for a name, shared by the decoded bodies of all modules.
+        self._names: dict[str, Expression] = {}
         self._loaded: dict[str, Module] = {}
         #: All that is asked of text; and by `TextIndex`, which modules to read for theirs.
         self.questions = Questions(sources.text)
@@ -130,7 +142,7 @@ class Project:
             if entry is None:
                 return None
             path, package = entry
-            module = self._loaded[name] = Module(name, path, package, self.sources.facts(path))
+            module = self._loaded[name] = Module(name, path, package, self.sources.facts(path), _names=self._names)
         return module
 
     def loaded(self) -> list[Module]:

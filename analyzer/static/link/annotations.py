@@ -15,6 +15,7 @@ from sgl_graph.analyzer.static.link.values import (
     Typed,
     Value,
     Values,
+    just,
 )
 
 if TYPE_CHECKING:
@@ -33,11 +34,12 @@ class Annotations:
 
     def __init__(self, interpreter: Interpreter) -> None:
         self._in = interpreter
-        self._known: dict[tuple[str, int], Values] = {}
+        self._known: dict[tuple[str, int, int], Values] = {}
 
     def types(self, annotation: Expression, activation: Activation, owner: ClassValue | None) -> Values:
         """What an annotated name may hold; nothing when the annotation names no class of the checkout."""
-        key = (activation.module.name, id(annotation))
+        function = activation.function
+        key = (activation.module.name, function.index if function is not None else -1, id(annotation))
         known = self._known.get(key)
         if known is None:
             known = self._types(annotation, activation, owner, 0)
@@ -69,10 +71,10 @@ class Annotations:
             if head in _SEQUENCES and inner:
                 parts = [self._types(item, activation, owner, depth + 1) for item in inner]
                 elements: Values = frozenset().union(*parts)
-                return frozenset((Typed.of(elements, False),)) if elements else NOTHING
+                return just(Typed.of(elements, False)) if elements else NOTHING
             if head in _MAPPINGS and len(inner) == 2:
                 elements = self._types(inner[1], activation, owner, depth + 1)
-                return frozenset((Typed.of(elements, True),)) if elements else NOTHING
+                return just(Typed.of(elements, True)) if elements else NOTHING
             if head in ("Type", "type") and inner:
                 return frozenset(
                     v.cls for v in self._types(inner[0], activation, owner, depth + 1) if isinstance(v, Instance)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
+from sgl_graph.analyzer.static.link.cells import cell_in
+from sgl_graph.analyzer.static.link.sets import traits
 from sgl_graph.analyzer.static.link.values import (
     ANYTHING,
     NOTHING,
@@ -25,6 +27,7 @@ from sgl_graph.analyzer.static.link.values import (
     Instance,
     Method,
     ModuleValue,
+    Pattern,
     Scanned,
     Super,
     Typed,
@@ -32,6 +35,7 @@ from sgl_graph.analyzer.static.link.values import (
     Value,
     Values,
     Wrapped,
+    just,
 )
 from sgl_graph.analyzer.static.linked import Known
 
@@ -52,6 +56,14 @@ class Attributes:
         self._in = interpreter
         self._world = interpreter.world
         self._nested = 0
+        self._table: dict[type, Callable[[Any, str], Values]] = {
+            Instance: self._instance, Unknown: self._itself, External: self._external, ModuleValue: self._module,
+            Configured: self._configured, Foreign: self._foreign, ClassValue: self.of_class,
+            EnumMember: self._enum_member, Super: self._super, Builtin: self._builtin, Container: self._container,
+            Typed: self._with_methods, Constant: self._constant, Generated: self._with_methods,
+            FunctionValue: self._function, Bound: self._of_bound, Wrapped: self._of_wrapped, Scanned: self._scanned,
+            ImportReference: self._anything, Method: self._anything, Pattern: self._anything,
+        }  # fmt: skip
 
     def get(self, values: Values, name: str, named: bool = True) -> Values:
         """Attribute `name` of anything in `values`.
@@ -59,75 +71,78 @@ class Attributes:
         `named` tells that the source names the owner from an import on (`torch.nn.functional`): what merely flowed here
         from outside the checkout is not told apart by its attributes unless its library is followed.
         """
-        if not named:
-            foreign = [v for v in values if isinstance(v, External) and not self._in.keeps(v.path)]
+        if not named and traits(values).externals:
+            foreign = [v for v in values if type(v) is External and not self._in.keeps(v.path)]
             if foreign:
                 rest = values.difference(foreign)
                 return (self.get(rest, name) if rest else NOTHING) | ANYTHING
+        table = self._table
         if len(values) == 1:
             (value,) = values
-            return self._one(value, name)
+            return table[type(value)](value, name)
         found: set[Value] = set()
         for value in values:
-            found |= self._one(value, name)
+            found |= table[type(value)](value, name)
         return frozenset(found)
 
-    def _one(self, value: Value, name: str) -> Values:
-        if isinstance(value, Instance):
-            if not value.fuzzy:
-                return self.of_instance(value, name)
-            found: set[Value] = set()
-            for concrete in self._world.concrete(value):
-                found |= self.of_instance(concrete, name)
-            return frozenset(found)
-        if isinstance(value, Unknown):
-            return frozenset((value,))
-        if isinstance(value, External):
-            return self._external(value, name)
-        if isinstance(value, ModuleValue):
-            return self.of_module(value.name, name)
-        if isinstance(value, Configured):
-            return self._configured(value, name)
-        if isinstance(value, Foreign):
-            settled = self._world.oracle.attribute(self._in, value, name)
-            written = self._world.heap.read(self._world.heap.cell(("configured", value.handle, name)))
-            return written | (ANYTHING if settled is None else settled)
-        if isinstance(value, ClassValue):
-            return self.of_class(value, name)
-        if isinstance(value, EnumMember):
-            return self._enum_member(value, name)
-        if isinstance(value, Super):
-            return self._super(value, name)
-        if isinstance(value, Builtin) and value.name == "object" and name == "__new__":
-            return frozenset((Builtin.of("object.__new__"),))
-        if isinstance(value, (Container, Typed, Constant, Generated)):
-            if isinstance(value, Container) and value.kind == "partial" and name in ("func", "args", "keywords"):
-                return self._world.element(value, Constant.of("func")) if name == "func" else ANYTHING
-            if isinstance(value, Container) and value.kind == "namespace":
-                return self._world.element(value, Constant.of(name)) or self._in.starved()
-            if isinstance(value, Container) and value.kind == "tuple" and name == "name":
-                # `ModuleInfo.name` of `pkgutil.iter_modules`
-                second = self._world.element(value, Constant.of(1))
-                return frozenset(v for v in second if isinstance(v, Scanned)) or ANYTHING
-            if isinstance(value, Constant) and value.value is None:
-                return NOTHING
-            return frozenset((Method.of(value, name),)) if name in _METHODS else ANYTHING
-        if isinstance(value, FunctionValue):
-            return self._function(value, name)
-        if isinstance(value, Bound):
-            if name == "__self__":
-                return frozenset((value.receiver,))
-            if name == "__func__":
-                return frozenset((value.function,))
-            return self._one(value.function, name)
-        if isinstance(value, Wrapped):
-            if name in ("__wrapped__", "func", "fget"):
-                return frozenset((value.function,))
-            return ANYTHING
-        if isinstance(value, Scanned):
-            if value.kind == "module" and name != "__name__":
-                return frozenset((Scanned.of(value.package, "class"),))
-            return ANYTHING
+    def _instance(self, value: Instance, name: str) -> Values:
+        if not value.fuzzy:
+            return self.of_instance(value, name)
+        found: set[Value] = set()
+        for concrete in self._world.concrete(value):
+            found |= self.of_instance(concrete, name)
+        return frozenset(found)
+
+    def _itself(self, value: Value, name: str) -> Values:
+        return just(value)
+
+    def _anything(self, value: Value, name: str) -> Values:
+        return ANYTHING
+
+    def _module(self, value: ModuleValue, name: str) -> Values:
+        return self.of_module(value.name, name)
+
+    def _foreign(self, value: Foreign, name: str) -> Values:
+        settled = self._world.oracle.attribute(self._in, value, name)
+        written = self._world.heap.read(self._world.heap.cell(("configured", value.handle, name)))
+        return written | (ANYTHING if settled is None else settled)
+
+    def _builtin(self, value: Builtin, name: str) -> Values:
+        if value.name == "object" and name == "__new__":
+            return just(Builtin.of("object.__new__"))
+        return ANYTHING
+
+    def _constant(self, value: Constant, name: str) -> Values:
+        return NOTHING if value.value is None else self._with_methods(value, name)
+
+    def _with_methods(self, value: Value, name: str) -> Values:
+        return just(Method.of(value, name)) if name in _METHODS else ANYTHING
+
+    def _container(self, value: Container, name: str) -> Values:
+        kind = value.kind
+        if kind == "partial" and name in ("func", "args", "keywords"):
+            return self._world.element(value, Constant.of("func")) if name == "func" else ANYTHING
+        if kind == "namespace":
+            return self._world.element(value, Constant.of(name)) or self._in.starved()
+        if kind == "tuple" and name == "name":
+            # `ModuleInfo.name` of `pkgutil.iter_modules`
+            second = self._world.element(value, Constant.of(1))
+            return frozenset(v for v in second if isinstance(v, Scanned)) or ANYTHING
+        return self._with_methods(value, name)
+
+    def _of_bound(self, value: Bound, name: str) -> Values:
+        if name == "__self__":
+            return just(value.receiver)
+        if name == "__func__":
+            return just(value.function)
+        return self._table[type(value.function)](value.function, name)
+
+    def _of_wrapped(self, value: Wrapped, name: str) -> Values:
+        return just(value.function) if name in ("__wrapped__", "func", "fget") else ANYTHING
+
+    def _scanned(self, value: Scanned, name: str) -> Values:
+        if value.kind == "module" and name != "__name__":
+            return just(Scanned.of(value.package, "class"))
         return ANYTHING
 
     # -- modules
@@ -136,9 +151,9 @@ class Attributes:
         """A name of a module of the checkout, loading it."""
         world = self._world
         if name == "__path__" and world.project.is_package(module):
-            return frozenset((Scanned.of(module, "path"),))
+            return just(Scanned.of(module, "path"))
         if name == "__name__":
-            return frozenset((Constant.of(module),))
+            return just(Constant.of(module))
         settled = world.oracle.module_attribute(self._in, module, name)
         if settled is not None:
             return settled
@@ -150,21 +165,22 @@ class Attributes:
                 return values
         below = f"{module}.{name}"
         if world.project.has_module(below) or world.project.is_package(below):
-            return frozenset((self._in.module_value(below),))
+            return just(self._in.module_value(below))
         if cell is None and world.project.has_module(module):
             cell = self._in.global_cell(module, name)
             world.heap.read(cell)
             fallback = world.globals.get(module, {}).get("__getattr__")
             if fallback is not None:
-                return self._in.calls.call_simple(world.heap.read(fallback), [frozenset((Constant.of(name),))])
+                return self._in.calls.call_simple(world.heap.read(fallback), [just(Constant.of(name))])
         return NOTHING
 
     def resolve(self, values: Values) -> Values:
         """Values with import references followed."""
-        for value in values:
-            if isinstance(value, ImportReference):
-                break
-        else:
+        if len(values) == 1:
+            (only,) = values
+            if type(only) is not ImportReference:
+                return values
+        elif not values or not traits(values).imports:
             return values
         found: set[Value] = set()
         for value in values:
@@ -179,10 +195,11 @@ class Attributes:
         project = self._world.project
         inside = project.has_module(module) or project.is_package(module)
         if name is None:
-            return frozenset((self._in.module_value(module) if inside else External.of(module),))
+            return just(self._in.module_value(module) if inside else External.of(module))
         if not inside:
-            return frozenset((External.of(f"{module}.{name}"),))
+            return just(External.of(f"{module}.{name}"))
         if self._nested > _MOST_NESTED:
+            self._world.heap.volatile = True
             return NOTHING
         self._nested += 1
         try:
@@ -197,7 +214,7 @@ class Attributes:
         patched = self._world.heap.cell(("external", path))
         found = self._world.heap.read(patched)
         if path.startswith("os.environ"):
-            return frozenset((External.of(path),))
+            return just(External.of(path))
         if not self._in.keeps(path) and (path.count(".") > _DEEPEST_FOREIGN or "(" in path):
             return found or ANYTHING
         if path.count(".") + path.count("(") > _DEEPEST_PATH:
@@ -206,20 +223,20 @@ class Attributes:
 
     def _function(self, value: FunctionValue, name: str) -> Values:
         if name in ("__name__", "__qualname__"):
-            return frozenset((Constant.of(value.facts.name),))
+            return just(Constant.of(value.facts.name))
         if name == "__module__":
-            return frozenset((Constant.of(value.module.name),))
+            return just(Constant.of(value.module.name))
         if name in ("__wrapped__", "func"):
-            return frozenset((value,))
+            return just(value)
         if name == "__get__":
-            return frozenset((Method.of(value, "__get__"),))
+            return just(Method.of(value, "__get__"))
         return self._world.heap.read(self._world.heap.cell(("function", value, name)))
 
     def _enum_member(self, value: EnumMember, name: str) -> Values:
         if name in ("name", "_name_"):
-            return frozenset((Constant.of(value.name),))
+            return just(Constant.of(value.name))
         if name in ("value", "_value_"):
-            cell = self._world.heap.cell(("class", value.cls, value.name))
+            cell = cell_in(value.cls.own, value.name)
             return self._world.heap.read(cell) or ANYTHING
         return self._bind(value.cls, value, name) or ANYTHING
 
@@ -237,9 +254,9 @@ class Attributes:
     def of_class(self, cls: ClassValue, name: str) -> Values:
         """Attribute of a class object."""
         if name in ("__name__", "__qualname__"):
-            return frozenset((Constant.of(cls.facts.name),))
+            return just(Constant.of(cls.facts.name))
         if name == "__module__":
-            return frozenset((Constant.of(cls.module.name),))
+            return just(Constant.of(cls.module.name))
         if name == "__mro__" or name == "__bases__":
             return ANYTHING
         if name == "__dict__":
@@ -251,7 +268,7 @@ class Attributes:
                 if not found:
                     found.add(External.of(f"{base.path}.{name}") if self._in.keeps(base.path) else UNKNOWN)
                 continue
-            cell = heap.known(("class", base, name))
+            cell = base.own.get(name)
             values = self.resolve(heap.read(cell)) if cell is not None else NOTHING
             for value in values:
                 if "enum" in cls.marks and not isinstance(value, (FunctionValue, Wrapped)):
@@ -277,13 +294,13 @@ class Attributes:
         cls = instance.cls
         own: Value = receiver or instance
         if name == "__class__":
-            return frozenset((cls,))
+            return just(cls)
         if name == "__dict__":
             return ANYTHING
         settled = world.oracle.field(self._in, cls.qualname, name)
         if settled is not None and not any(map(_is_method, settled)):
-            return settled | heap.read(heap.cell(("attribute", instance.key, name)))
-        found: Values = heap.read(heap.cell(("attribute", instance.key, name)))
+            return settled | heap.read(cell_in(instance.attributes, name))
+        found: Values = heap.read(cell_in(instance.attributes, name))
         bound = self._bind(cls, own, name)
         if bound:
             found = found | bound if found else bound
@@ -306,17 +323,16 @@ class Attributes:
                     return self.of_instance(instance, "run", receiver)
                 self._steps(base, cls, own, name)
                 path = f"{base.path}().{name}"
-                return frozenset((External.of(path),)) if self._in.keeps(path) else ANYTHING
+                return just(External.of(path)) if self._in.keeps(path) else ANYTHING
         return self._in.starved()
 
     def declared(self, cls: ClassValue, name: str) -> Values:
         """Types that an annotation of the attribute promises."""
         heap = self._world.heap
-        for base in cls.mro:
-            if isinstance(base, ClassValue):
-                cell = heap.known(("declared", base, name))
-                if cell is not None:
-                    return heap.read(cell)
+        for base in cls.line:
+            cell = base.declared.get(name)
+            if cell is not None:
+                return heap.read(cell)
         return NOTHING
 
     def class_level(self, cls: ClassValue, name: str, receiver: Value) -> Values:
@@ -331,13 +347,11 @@ class Attributes:
         """Class-level attribute seen through a receiver."""
         heap = self._world.heap
         skipping = after is not None
-        for base in cls.mro:
+        for base in cls.line:
             if skipping:
                 skipping = base is not after
                 continue
-            if isinstance(base, External):
-                continue
-            cell = heap.known(("class", base, name))
+            cell = base.own.get(name)
             values = self.resolve(heap.read(cell)) if cell is not None else NOTHING
             if not values:
                 continue
@@ -348,7 +362,11 @@ class Attributes:
         self._world.missed(cls, name)
         return NOTHING
 
-    def _bound(self, values: Iterable[Value], receiver: Value) -> Values:
+    def _bound(self, values: Values, receiver: Value) -> Values:
+        if len(values) == 1:
+            (only,) = values
+            if type(only) is FunctionValue:
+                return just(Bound.of(only, receiver))
         found: set[Value] = set()
         for value in values:
             if isinstance(value, FunctionValue):
@@ -357,11 +375,12 @@ class Attributes:
                 found |= self._wrapped(value, receiver)
             elif isinstance(value, Instance) and self._has(value.cls, "__get__"):
                 if self._nested > _MOST_NESTED:
+                    self._world.heap.volatile = True
                     return ANYTHING
                 self._nested += 1
                 try:
                     getter = self.of_instance(value, "__get__")
-                    found |= self._in.calls.call_simple(getter, [frozenset((receiver,)), ANYTHING])
+                    found |= self._in.calls.call_simple(getter, [just(receiver), ANYTHING])
                 finally:
                     self._nested -= 1
             elif isinstance(value, Container) and value.kind == "partialmethod":
@@ -375,22 +394,22 @@ class Attributes:
     def _wrapped(self, value: Wrapped, receiver: Value) -> Values:
         if value.kind == "property":
             if self._nested > _MOST_NESTED:
+                self._world.heap.volatile = True
                 return ANYTHING
             self._nested += 1
             try:
-                return self._in.calls.call_simple(frozenset((Bound.of(value.function, receiver),)), [])
+                return self._in.calls.call_simple(just(Bound.of(value.function, receiver)), [])
             finally:
                 self._nested -= 1
         if value.kind == "staticmethod":
-            return frozenset((value.function,))
+            return just(value.function)
         if value.kind == "classmethod":
             owner = getattr(receiver, "cls", receiver)
-            return frozenset((Bound.of(value.function, owner),))
-        return frozenset((Bound.of(value, receiver),))
+            return just(Bound.of(value.function, owner))
+        return just(Bound.of(value, receiver))
 
     def _has(self, cls: ClassValue, name: str) -> bool:
-        heap = self._world.heap
-        return any(isinstance(base, ClassValue) and heap.known(("class", base, name)) is not None for base in cls.mro)
+        return any(name in base.own for base in cls.line)
 
     def _dynamic(self, cls: ClassValue, receiver: Value, name: str) -> Values | None:
         """`__getattr__` of the class, asked for this one name."""
@@ -399,7 +418,7 @@ class Attributes:
         getter = self._bind(cls, receiver, "__getattr__")
         self._nested += 1
         try:
-            return self._in.calls.call_simple(getter, [frozenset((Constant.of(name),))], context=("getattr", name))
+            return self._in.calls.call_simple(getter, [just(Constant.of(name))], context=("getattr", name))
         finally:
             self._nested -= 1
 
@@ -416,13 +435,13 @@ class Attributes:
         if found:
             return found
         if name == "__new__":
-            return frozenset((Builtin.of("object.__new__"),))
+            return just(Builtin.of("object.__new__"))
         for base in mro_of.mro:
             if isinstance(base, External):
                 self._steps(base, mro_of, receiver, name)
                 path = f"{base.path}().{name}"
-                return frozenset((External.of(path),)) if self._in.keeps(path) else ANYTHING
-        return frozenset((Builtin.of("object"),))
+                return just(External.of(path)) if self._in.keeps(path) else ANYTHING
+        return just(Builtin.of("object"))
 
     def _steps(self, base: External, cls: ClassValue, receiver: Value, name: str) -> None:
         """A method of a base outside the checkout is asked for that calls methods which subclasses override."""
@@ -443,7 +462,7 @@ class Attributes:
                 for concrete in self._world.concrete(target):
                     self._put_instance(concrete, name, values)
                 if target.fuzzy:
-                    heap.write(heap.cell(("attribute", target.cls, name)), values)
+                    heap.write(cell_in(target.cls.attributes, name), values)
             elif isinstance(target, ClassValue):
                 heap.write(self._world.class_cell(target, name), values)
             elif isinstance(target, (Configured, Foreign)):
@@ -464,19 +483,16 @@ class Attributes:
         world = self._world
         heap = world.heap
         cls = instance.cls
-        for base in cls.mro:
-            if isinstance(base, ClassValue):
-                setter = heap.known(("setter", base, name))
-                if setter is not None:
-                    functions = frozenset(
-                        Bound.of(f, instance) for f in heap.read(setter) if isinstance(f, FunctionValue)
-                    )
-                    self._in.calls.call_simple(functions, [values])
-                    return
+        for base in cls.line:
+            setter = base.setters.get(name)
+            if setter is not None:
+                functions = frozenset(Bound.of(f, instance) for f in heap.read(setter) if isinstance(f, FunctionValue))
+                self._in.calls.call_simple(functions, [values])
+                return
         writer = heap.current
         if writer is not None and world.oracle.settles(cls.qualname, name, writer):
             return
-        heap.write(heap.cell(("attribute", instance.key, name)), values)
+        heap.write(cell_in(instance.attributes, name), values)
 
 
 #: Bases of the standard library whose `start` leads to `run`.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from sgl_graph.analyzer.static.link.arguments import Arguments
+from sgl_graph.analyzer.static.link.cells import cell_in
 from sgl_graph.analyzer.static.link.heap import Activation
-from sgl_graph.analyzer.static.link.values import NOTHING, Constant, Value, Values
+from sgl_graph.analyzer.static.link.values import NOTHING, Constant, Value, Values, just
 from sgl_graph.analyzer.static.link.world import World
 
 
@@ -22,10 +23,10 @@ def bind(
     position = 0
     given = list(positional)
     if receiver is not None and parameters and parameters[0].kind in ("p", "n"):
-        heap.write(activation.parameter(parameters[0].name), frozenset((receiver,)))
+        heap.write(activation.parameter(parameters[0].name), just(receiver))
         parameters = parameters[1:]
     elif receiver is not None:  # `def wrapper(*args)` bound to an object
-        given.insert(0, frozenset((receiver,)))
+        given.insert(0, just(receiver))
     named = set()
     for parameter in parameters:
         name, kind = parameter.name, parameter.kind
@@ -44,7 +45,7 @@ def bind(
             if loose:
                 heap.write(activation.parameter(name), loose)
             if parameter.default is not None:
-                heap.write(activation.parameter(name), heap.read(heap.cell(("default", function, name))))
+                heap.write(activation.parameter(name), heap.read(cell_in(function.defaults, name)))
         elif kind == "*":
             rest = world.container("tuple", (activation, "*"))
             extra = given[position:]
@@ -54,7 +55,7 @@ def bind(
             if arguments.star:
                 world.put(rest, None, arguments.star)
             position = len(given)
-            heap.write(activation.parameter(name), frozenset((rest,)))
+            heap.write(activation.parameter(name), just(rest))
         elif kind == "k":
             if name in arguments.keywords:
                 named.add(name)
@@ -63,7 +64,7 @@ def bind(
                 if arguments.double:
                     heap.write(activation.parameter(name), arguments.double)
                 if parameter.default is not None:
-                    heap.write(activation.parameter(name), heap.read(heap.cell(("default", function, name))))
+                    heap.write(activation.parameter(name), heap.read(cell_in(function.defaults, name)))
         else:
             rest = world.container("dict", (activation, "**"))
             for keyword, values in arguments.keywords.items():
@@ -71,4 +72,4 @@ def bind(
                     world.put(rest, Constant.of(keyword), values)
             if arguments.double:
                 world.put(rest, None, arguments.double)
-            heap.write(activation.parameter(name), frozenset((rest,)))
+            heap.write(activation.parameter(name), just(rest))

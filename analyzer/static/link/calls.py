@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sgl_graph.analyzer.static.facts import GENERATOR, Expression
 from sgl_graph.analyzer.static.link.arguments import Arguments
 from sgl_graph.analyzer.static.link.binding import bind
+from sgl_graph.analyzer.static.link.cells import cell_in
 from sgl_graph.analyzer.static.link.factories import Factories
 from sgl_graph.analyzer.static.link.frame import Frame
 from sgl_graph.analyzer.static.link.heap import Activation
+from sgl_graph.analyzer.static.link.sets import ordered, traits
 from sgl_graph.analyzer.static.link.values import (
     ANYTHING,
     NOTHING,
@@ -32,6 +34,7 @@ from sgl_graph.analyzer.static.link.values import (
     Value,
     Values,
     Wrapped,
+    just,
 )
 from sgl_graph.analyzer.static.link.world import CallRecord
 from sgl_graph.analyzer.static.linked import Known
@@ -80,7 +83,7 @@ class Calls:
         if callee_expression[0] == "a" and callee_expression[2] in _ENTERING:
             self._entered(frame, e[2])
         known = _how(callee_expression, receivers)
-        record = self._world.record(frame, e, line, known, receivers=map(_name_of, receivers))
+        record = self._world.record(frame, e, line, known, receivers=receivers)
         if not callees:
             self._escape(frame, arguments)
             return self._in.starved()
@@ -122,11 +125,11 @@ class Calls:
         heap = self._world.heap
         for value in values:
             if isinstance(value, Container) and value.kind == "dict":
-                for key in heap.read(heap.cell(("keys", value))):
+                for key in heap.read(self._world.keys(value)):
                     if isinstance(key, Constant) and isinstance(key.value, str):
                         known = result.keywords.get(key.value, NOTHING)
                         result.keywords[key.value] = known | self._world.element(value, key)
-                result.double |= heap.read(heap.cell(("e", value, None)))
+                result.double |= heap.read(self._world.anywhere(value))
             else:
                 result.double |= ANYTHING
 
@@ -139,7 +142,7 @@ class Calls:
             return self.invoke(frame, callee, arguments, record, site)
         found: set[Value] = set()
         now = record.now
-        for callee in sorted(callees, key=repr) if len(callees) < 200 else callees:
+        for callee in ordered(callees):
             record.now = now  # the callee before may have come back here, and known this call another way
             found |= self.invoke(frame, callee, arguments, record, site)
         return frozenset(found)
@@ -153,10 +156,10 @@ class Calls:
         if isinstance(callee, ClassValue):
             return self._construct(frame, callee, arguments, record, site)
         if isinstance(callee, Builtin):
-            record.externals.add(f"builtins.{callee.name}")
+            record.add_external(f"builtins.{callee.name}")
             return self._in.models.builtin(frame, callee.name, arguments, record, site)
         if isinstance(callee, External):
-            record.externals.add(callee.path)
+            record.add_external(callee.path)
             return self._in.models.external(frame, callee.path, arguments, record, site)
         if isinstance(callee, (Instance, Configured)):
             return self._object(frame, callee, arguments, record, site)
@@ -172,10 +175,10 @@ class Calls:
         if isinstance(callee, Scanned):
             self._world.unsettled_scans.setdefault(callee.package, set()).add(record.caller)
             self._escape(frame, arguments)
-            return frozenset((Unknown.of(("model",)),))
+            return just(Unknown.of(("model",)))
         if isinstance(callee, Unknown):
             self._escape(frame, arguments)
-            return frozenset((callee,))
+            return just(callee)
         return ANYTHING
 
     # -- functions
@@ -188,7 +191,7 @@ class Calls:
             inner = self._activate_all(function.function, receiver, arguments, record, site)
             return frozenset(self._generator(activation, True) for activation in inner)
         with_receiver = Arguments(
-            [frozenset((receiver,)), *arguments.positional], arguments.keywords, arguments.star, arguments.double
+            [just(receiver), *arguments.positional], arguments.keywords, arguments.star, arguments.double
         )
         return self.invoke(frame, function, with_receiver, record, site)
 
@@ -209,15 +212,17 @@ class Calls:
         ):
             given = arguments.positional
             if receiver is not None:
-                given = [frozenset((receiver,)), *given]
+                given = [just(receiver), *given]
             settled = self._world.oracle.call(self._in, function.qualname, given)
             if settled is not None:
                 record.targets.setdefault(function.qualname, record.known)
                 return settled
         activation = self._activate(function, receiver, arguments, record, site)
         if function.facts.flags & GENERATOR:
-            return frozenset((self._generator(activation, False),))
+            return just(self._generator(activation, False))
         result = self._world.heap.read(activation.returns)
+        if activation.runs == 0:
+            self._world.heap.volatile = True  # once it was interpreted, finding nothing means something else
         if function.facts.returns is not None and (not result or result == ANYTHING):
             declared = self._in.annotations.types(function.facts.returns, activation, function.owner)
             if declared and (result or activation.runs):
@@ -303,22 +308,22 @@ class Calls:
     def _construct(
         self, frame: Frame, cls: ClassValue, arguments: Arguments, record: CallRecord, site: Hashable
     ) -> Values:
-        record.constructs.add(cls.qualname)
+        record.add_construct(cls.qualname)
         world = self._world
         heap = world.heap
         if "enum" in cls.marks:
             return self._in.models.enum_member(cls, arguments)
         instance = Instance.of(cls, place=self._place(cls, site))
-        made: Values = frozenset((instance,))
+        made: Values = just(instance)
         for base in cls.mro:
             if isinstance(base, ClassValue):
-                maker = heap.known(("class", base, "__new__"))
+                maker = base.own.get("__new__")
                 if maker is not None:
                     for value in heap.read(maker):
                         inner = value.function if isinstance(value, Wrapped) else value
                         if isinstance(inner, FunctionValue):
                             with_cls = Arguments(
-                                [frozenset((cls,)), *arguments.positional],
+                                [just(cls), *arguments.positional],
                                 arguments.keywords, arguments.star, arguments.double,
                             )  # fmt: skip
                             returned = self._function(inner, None, with_cls, record, site)
@@ -350,10 +355,8 @@ class Calls:
     def _wraps(self, cls: ClassValue) -> bool:
         known = self._wrapping.get(cls)
         if known is None:
-            heap = self._world.heap
-            own = [base for base in cls.mro if isinstance(base, ClassValue)]
-            known = any(heap.known(("class", base, name)) is not None for base in own for name in _WRAPPING)
-            known = (known and not _is_torch_module(cls)) or _is_immutable_record(cls)
+            wraps = any(name in base.own for base in cls.line for name in _WRAPPING)
+            known = (wraps and not _is_torch_module(cls)) or _is_immutable_record(cls)
             self._wrapping[cls] = known
         return known
 
@@ -362,11 +365,8 @@ class Calls:
     ) -> None:
         cls = instance.cls
         heap = self._world.heap
-        for base in cls.mro:
-            if isinstance(base, External):
-                continue
-            cell = heap.cell(("class", base, "__init__"))
-            initializers = heap.read(cell)
+        for base in cls.line:
+            initializers = heap.read(cell_in(base.own, "__init__"))
             for value in initializers:
                 if isinstance(value, FunctionValue):
                     self._function(value, instance, arguments, record, site)
@@ -390,7 +390,7 @@ class Calls:
                 for name in base.fields:
                     fields[name] = base
         for position, (name, base) in enumerate(fields.items()):
-            cell = heap.cell(("attribute", instance.key, name))
+            cell = cell_in(instance.attributes, name)
             if position < len(arguments.positional):
                 heap.write(cell, arguments.positional[position])
             elif name in arguments.keywords:
@@ -398,7 +398,7 @@ class Calls:
             else:
                 if arguments.star or arguments.double:
                     heap.write(cell, arguments.star | arguments.double)
-                heap.write(cell, self._in.attributes.resolve(heap.read(heap.cell(("class", base, name)))))
+                heap.write(cell, self._in.attributes.resolve(heap.read(cell_in(base.own, name))))
 
     def _object(
         self, frame: Frame, value: Instance | Configured, arguments: Arguments, record: CallRecord, site: Hashable
@@ -414,7 +414,7 @@ class Calls:
             self._unwrapping = held | {item}
             callees = self._in.attributes.class_level(item.cls, "__call__", item)
             if not callees and _is_torch_module(item.cls):
-                callees = self._in.attributes.get(frozenset((item,)), "forward")
+                callees = self._in.attributes.get(just(item), "forward")
             for callee in callees:
                 found |= self.invoke(frame, callee, arguments, record, site)
             if not callees:
@@ -502,7 +502,7 @@ class Calls:
         """`__init_subclass__` of the bases, as a class statement runs it."""
         for base in cls.mro[1:]:
             if isinstance(base, ClassValue):
-                cell = self._world.heap.known(("class", base, "__init_subclass__"))
+                cell = base.own.get("__init_subclass__")
                 if cell is not None:
                     for value in self._world.heap.read(cell):
                         inner = value.function if isinstance(value, Wrapped) else value
@@ -514,14 +514,24 @@ class Calls:
                             self._function(inner, cls, Arguments([], keywords), record, ("subclass", cls))
                     return
 
-    def enter(self, frame: Frame, item: Expression, line: int) -> Values:
-        """Enter a context manager given by an expression; what `as` binds."""
+    def enter(self, frame: Frame, entered: list[Any], line: int) -> Values:
+        """Enter a context manager given by an item of a `with`; what `as` binds."""
+        item: Expression = entered[0]
         values = self._in.expressions.eval(frame, item)
         self._in.line = line
-        record = self._world.record(frame, item, item[3] if item[0] == "c" else line, Known.DIRECT, entered=True)
+        record = self._world.record(
+            frame,
+            item,
+            item[3] if item[0] == "c" else line,
+            Known.DIRECT,
+            entered=True,
+            place=item if item[0] == "c" else entered,
+        )
         if item[0] != "c":
-            record.externals.update(v.path for v in values if isinstance(v, External))
-            record.receivers.update(map(_name_of, values))
+            for value in values:
+                if isinstance(value, External):
+                    record.add_external(value.path)
+            record.receive(values)
         return self.enter_values(frame, values)
 
     def enter_values(self, frame: Frame, values: Values) -> Values:
@@ -536,7 +546,7 @@ class Calls:
                     leave = self._in.attributes.class_level(concrete.cls, "__exit__", concrete)
                     enter |= self._in.attributes.class_level(concrete.cls, "__aenter__", concrete)
                     self.call_simple(leave, [ANYTHING, ANYTHING, ANYTHING])
-                    found |= self.call_simple(enter, []) or frozenset((concrete,))
+                    found |= self.call_simple(enter, []) or just(concrete)
             elif isinstance(value, External):
                 found.add(value)
             else:
@@ -549,17 +559,14 @@ class Calls:
     def escape(self, frame: Frame, groups: Iterable[Values]) -> None:
         """Functions handed to code that is not seen: they may be called with anything."""
         for values in groups:
-            for value in values:
-                if isinstance(value, (FunctionValue, Bound, Wrapped)):
-                    record = self._world.record_implicit(frame, value, self._in.line, Known.TYPE)
-                    self.invoke(frame, value, Arguments([], {}, ANYTHING, ANYTHING), record, ("escape",))
-                elif isinstance(value, Container) and value.kind == "partial":
-                    record = self._world.record_implicit(frame, value, self._in.line)
-                    self.invoke(frame, value, Arguments([], {}, ANYTHING, ANYTHING), record, ("escape",))
+            for value in traits(values).callables if values else ():
+                known = Known.DIRECT if isinstance(value, Container) else Known.TYPE
+                record = self._world.record_implicit(frame, value, self._in.line, known)
+                self.invoke(frame, value, Arguments([], {}, ANYTHING, ANYTHING), record, ("escape",))
 
     def given_away(self, frame: Frame, owners: Values, values: Values) -> None:
         """Functions, and objects that are called like functions, kept by something that is not seen: it may call them."""
-        if not any(isinstance(owner, Unknown) for owner in owners):
+        if not owners or not traits(owners).unknown:
             return
         self.escape(frame, (values,))
         for value in values:
@@ -577,16 +584,6 @@ def _how(callee: Expression, receivers: Values) -> Known:
         if any(isinstance(v, (Instance, Super, Configured, EnumMember)) for v in receivers):
             return Known.TYPE
     return Known.DIRECT
-
-
-def _name_of(value: Value) -> str:
-    if isinstance(value, (Instance, Configured)):
-        return value.cls.qualname
-    if isinstance(value, External):
-        return value.path
-    if isinstance(value, ClassValue):
-        return value.qualname
-    return "?" if isinstance(value, Unknown) else type(value).__name__.lower()
 
 
 def _is_method(function: FunctionValue) -> bool:

@@ -22,6 +22,7 @@ from sgl_graph.analyzer.static.link.values import (
     Value,
     Values,
     Wrapped,
+    just,
 )
 
 if TYPE_CHECKING:
@@ -188,7 +189,7 @@ class ConfigurationOracle:
             container.length = len(constant)
             for position, item in enumerate(constant):
                 value = self._constant(interpreter, item, origin, (key, position))
-                interpreter.world.put(container, Constant.of(position), frozenset((value,)))
+                interpreter.world.put(container, Constant.of(position), just(value))
             return container
         return Unknown.of(origin)
 

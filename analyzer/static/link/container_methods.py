@@ -22,6 +22,7 @@ from sgl_graph.analyzer.static.link.values import (
     Unknown,
     Value,
     Values,
+    just,
 )
 from sgl_graph.analyzer.static.link.world import CallRecord, key_of
 
@@ -61,14 +62,14 @@ class ContainerMethods(Containers):
                 self._world.put(pair, Constant.of(0), ANYTHING)
                 self._world.put(pair, Constant.of(1), receiver.elements)
                 result = self._new("list", site, frame)
-                self._world.put(result, None, frozenset((pair,)))
-                return frozenset((result,))
+                self._world.put(result, None, just(pair))
+                return just(result)
             if name in ("get", "pop", "popleft", "setdefault", "__getitem__"):
                 return receiver.elements | JUST_NONE
             if name == "values":
-                return frozenset((Typed.of(receiver.elements, False),))
+                return just(Typed.of(receiver.elements, False))
             if name == "copy":
-                return frozenset((receiver,))
+                return just(receiver)
             self._in.calls.escape(frame, arguments.every())
             return ANYTHING
         if isinstance(receiver, Constant):
@@ -130,7 +131,7 @@ class ContainerMethods(Containers):
             result = self._new("list" if "split" in name else "tuple", (site, receiver.value, *choice), frame)
             result.length = len(parts)
             for position, part in enumerate(parts):
-                self._world.put(result, Constant.of(position), frozenset((Constant.of(part, receiver.origin),)))
+                self._world.put(result, Constant.of(position), just(Constant.of(part, receiver.origin)))
             found.add(result)
         return frozenset(found) or ANYTHING
 
@@ -157,17 +158,24 @@ class ContainerMethods(Containers):
                     for place, position in enumerate(positions):
                         self._world.put(part, Constant.of(place), self._world.element(owner, Constant.of(position)))
                 else:
-                    part = self._new(owner.kind, (id(e), "slice"), frame)
-                    part.length = None
-                    self._world.put(part, None, self._world.all_elements(owner))
+                    part = self._some_of(owner)
                 found.add(part)
             elif (isinstance(owner, Typed) and not owner.mapping) or isinstance(owner, Unknown):
                 found.add(owner)
             elif isinstance(owner, Instance):
-                found |= self.load_item(frame, frozenset((owner,)), ANYTHING)
+                found |= self.load_item(frame, just(owner), ANYTHING)
             elif not (isinstance(owner, Constant) and owner.value is None):
                 found |= ANYTHING
         return frozenset(found)
+
+    def _some_of(self, owner: Container) -> Container:
+        """A sequence of some elements of another one: one for each owner, which stands for its own parts as well."""
+        if owner.length is None:
+            return owner
+        part = self._world.container(owner.kind, ("some of", owner))
+        part.length = None
+        self._world.put(part, None, self._world.all_elements(owner))
+        return part
 
     def _container_method(
         self, frame: Frame, receiver: Container, name: str, arguments: Arguments, site: Hashable
@@ -206,15 +214,15 @@ class ContainerMethods(Containers):
         if name == "values":
             result = self._new("list", site, frame)
             world.put(result, None, world.all_elements(receiver))
-            return frozenset((result,))
+            return just(result)
         if name == "keys":
             result = self._new("list", site, frame)
-            world.put(result, None, heap.read(heap.cell(("keys", receiver))))
-            return frozenset((result,))
+            world.put(result, None, heap.read(world.keys(receiver)))
+            return just(result)
         if name in ("copy", "union", "__iter__", "intersection", "difference"):
             if name == "union":
                 world.put(receiver, None, self.iterate(first))
-            return frozenset((receiver,))
+            return just(receiver)
         if name in ("sort", "reverse", "clear", "remove", "discard"):
             self._in.calls.escape(frame, arguments.every())
             return JUST_NONE
@@ -241,25 +249,25 @@ class ContainerMethods(Containers):
 
     def _certain(self, receiver: Container, keys: Values) -> bool:
         heap = self._world.heap
-        known = {key_of(k) for k in heap.read(heap.cell(("keys", receiver)))}
+        known = {key_of(k) for k in heap.read(self._world.keys(receiver))}
         return all(key_of(k) in known for k in keys)
 
     def _items(self, frame: Frame, receiver: Container, site: Hashable) -> Values:
         world = self._world
         heap = world.heap
         result = self._new("list", site, frame)
-        keys = heap.read(heap.cell(("keys", receiver)))
+        keys = heap.read(world.keys(receiver))
         for key in sorted(keys, key=repr):
             pair = self._new("tuple", (site, key), frame)
             pair.length = 2
-            world.put(pair, Constant.of(0), frozenset((key,)))
+            world.put(pair, Constant.of(0), just(key))
             world.put(pair, Constant.of(1), world.element(receiver, key if key_of(key) is not None else None))
-            world.put(result, None, frozenset((pair,)))
-        anywhere = heap.read(heap.cell(("e", receiver, None)))
+            world.put(result, None, just(pair))
+        anywhere = heap.read(world.anywhere(receiver))
         if anywhere:
             pair = self._new("tuple", (site, None), frame)
             pair.length = 2
             world.put(pair, Constant.of(0), ANYTHING)
             world.put(pair, Constant.of(1), anywhere)
-            world.put(result, None, frozenset((pair,)))
-        return frozenset((result,))
+            world.put(result, None, just(pair))
+        return just(result)

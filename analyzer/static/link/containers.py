@@ -26,6 +26,7 @@ from sgl_graph.analyzer.static.link.values import (
     Unknown,
     Value,
     Values,
+    just,
     resting_on,
 )
 from sgl_graph.analyzer.static.link.world import key_of
@@ -66,9 +67,9 @@ class Containers:
         for value in values:
             if isinstance(value, Container):
                 if value.kind == "dict":
-                    keys = heap.read(heap.cell(("keys", value)))
+                    keys = heap.read(self._world.keys(value))
                     found |= keys
-                    if heap.read(heap.cell(("e", value, None))) and not keys:
+                    if heap.read(self._world.anywhere(value)) and not keys:
                         found |= ANYTHING
                 else:
                     found |= self._world.all_elements(value)
@@ -111,7 +112,7 @@ class Containers:
                         following = self._in.attributes.class_level(item.cls, "__next__", item)
                         found |= self._in.calls.call_simple(following, [])
                     else:
-                        found |= self.iterate(frozenset((item,)))
+                        found |= self.iterate(just(item))
                 continue
             getter = self._in.attributes.class_level(concrete.cls, "__getitem__", concrete)
             found |= self._in.calls.call_simple(getter, [ANYTHING]) if getter else ANYTHING
@@ -130,7 +131,7 @@ class Containers:
     def list_of(self, frame: Frame, key: Expression, values: Values) -> Values:
         container = self._world.container("list", (frame.activation, id(key), "rest"))
         self._world.put(container, None, values)
-        return frozenset((container,))
+        return just(container)
 
     def combine(self, frame: Frame, e: Expression, left: Values, right: Values) -> Values:
         """`a + b`, `a * n`, `a | b` where a side is a container."""
@@ -139,12 +140,12 @@ class Containers:
         result = self._world.container(kind, (frame.activation, id(e)))
         for container in containers:
             if kind == "dict":
-                self.update(result, frozenset((container,)))
+                self.update(result, just(container))
             else:
                 self._world.put(result, None, self._world.all_elements(container))
         if any(isinstance(v, Unknown) for v in (*left, *right)) and e[1] == "+":
             self._world.put(result, None, ANYTHING)
-        return frozenset((result,))
+        return just(result)
 
     def store(self, container: Container, keys: Values, values: Values) -> None:
         """`container[key] = values` for any of the keys."""
@@ -153,17 +154,17 @@ class Containers:
             self._world.put(container, key if known else None, values)
             if not known and container.kind == "dict":
                 heap = self._world.heap
-                heap.write(heap.cell(("keys", container)), frozenset((key,)))
+                heap.write(self._world.keys(container), just(key))
 
     def update(self, container: Container, values: Values) -> None:
         """`container.update(values)`."""
         heap = self._world.heap
         for value in values:
             if isinstance(value, Container) and value.kind == "dict":
-                for key in heap.read(heap.cell(("keys", value))):
+                for key in heap.read(self._world.keys(value)):
                     if key_of(key) is not None:
                         self._world.put(container, key, self._world.element(value, key))
-                self._world.put(container, None, heap.read(heap.cell(("e", value, None))))
+                self._world.put(container, None, heap.read(self._world.anywhere(value)))
             elif isinstance(value, Container):
                 for pair in self._world.all_elements(value):
                     if isinstance(pair, Container) and pair.length == 2:
@@ -173,7 +174,7 @@ class Containers:
                             self._world.element(pair, Constant.of(1)),
                         )
             elif isinstance(value, Unknown):
-                self._world.put(container, None, frozenset((value,)))
+                self._world.put(container, None, just(value))
 
     def store_item(self, frame: Frame, owners: Values, keys: Values, values: Values) -> None:
         """`owner[key] = values`."""
@@ -276,7 +277,7 @@ class Containers:
                 members = {m.name: m for m in self.members(owner) if isinstance(m, EnumMember)}
                 return frozenset(members[name] for name in names if name in members)
             return self.members(owner)
-        return frozenset((owner,))
+        return just(owner)
 
     def contains(self, left: Values, right: Values) -> Values:
         """`left in right`."""
@@ -287,12 +288,12 @@ class Containers:
             for item in left:
                 results.add(self._contains_one(item, container))
         if results == {True}:
-            return frozenset((TRUE,))
+            return just(TRUE)
         if results == {False}:
-            return frozenset((FALSE,))
+            return just(FALSE)
         depends = resting_on(left, right)
         if depends:
-            return frozenset((Unknown.of(depends),))
+            return just(Unknown.of(depends))
         return BOTH if None not in results else ANYTHING
 
     def _contains_one(self, item: Value, container: Value) -> bool | None:
@@ -306,11 +307,11 @@ class Containers:
         key = key_of(item)
         if key is None:
             return None
-        cell = ("keys", container) if container.kind == "dict" else ("all", container)
-        elements = heap.read(heap.cell(cell))
+        world = self._world
+        elements = heap.read(world.keys(container) if container.kind == "dict" else world.whole(container))
         present = any(key_of(e) == key for e in elements)
         vague = any(key_of(e) is None for e in elements) or (
-            container.kind == "dict" and bool(heap.read(heap.cell(("e", container, None))))
+            container.kind == "dict" and bool(heap.read(self._world.anywhere(container)))
         )
         if container.length is None and container.kind not in ("set", "dict"):
             return None

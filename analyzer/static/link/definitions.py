@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sgl_graph.analyzer.static.facts import Expression
+from sgl_graph.analyzer.static.link.cells import cell_in
 from sgl_graph.analyzer.static.link.frame import Frame
 from sgl_graph.analyzer.static.link.values import (
     Builtin,
@@ -15,6 +16,7 @@ from sgl_graph.analyzer.static.link.values import (
     Value,
     Values,
     Wrapped,
+    just,
 )
 
 if TYPE_CHECKING:
@@ -41,12 +43,12 @@ class Definitions:
         """A `def` statement: bind the name to the function as its decorators leave it."""
         value = self.make(frame, index)
         facts = value.facts
-        results: Values = frozenset((value,))
+        results: Values = just(value)
         for decorator in reversed(facts.decorators):
             if self._setter(frame, decorator, value):
                 return
             results = self._decorate(frame, decorator, results)
-        self._in.statements.bind(frame, facts.name, results)
+        self._in.assignments.bind(frame, facts.name, results)
 
     def make(self, frame: Frame, index: int) -> FunctionValue:
         """The function value of a `def` or lambda, with its defaults evaluated where it is defined."""
@@ -57,14 +59,14 @@ class Definitions:
         for parameter in value.facts.parameters:
             if parameter.default is not None:
                 values = self._in.expressions.eval(frame, parameter.default)
-                world.heap.write(world.heap.cell(("default", value, parameter.name)), values)
+                world.heap.write(cell_in(value.defaults, parameter.name), values)
         return value
 
     def _setter(self, frame: Frame, decorator: Expression, value: FunctionValue) -> bool:
         if decorator[0] == "a" and decorator[2] in ("setter", "deleter") and frame.cls is not None:
             if decorator[2] == "setter":
-                cell = self._in.world.heap.cell(("setter", frame.cls, value.facts.name))
-                self._in.world.heap.write(cell, frozenset((value,)))
+                cell = cell_in(frame.cls.setters, value.facts.name)
+                self._in.world.heap.write(cell, just(value))
             return True
         return False
 
@@ -83,7 +85,7 @@ class Definitions:
                 found |= target
             else:
                 line = _line_of(decorator)
-                result = self._in.calls.call_decorator(frame, decorator, frozenset((value,)), target, line)
+                result = self._in.calls.call_decorator(frame, decorator, just(value), target, line)
                 found |= result
                 if any(isinstance(item, Unknown) for item in result):
                     found |= target  # it ends outside the checkout: what comes back calls the function
@@ -111,7 +113,7 @@ class Definitions:
                 self._in.starved()
         if bases != value.bases:
             value.bases = bases
-        value.mro = _linearize(value)
+        value.resolve_in(_linearize(value))
         for ancestor in value.mro:
             if isinstance(ancestor, External):
                 if ancestor.path in _ENUMERATIONS:
@@ -126,7 +128,7 @@ class Definitions:
                     value.marks |= ancestor.marks & {"enum"}
                     if "dataclass" in ancestor.marks:
                         value.marks.add("dataclass-base")
-        results: Values = frozenset((value,))
+        results: Values = just(value)
         decorators = [(d, self._in.expressions.eval(frame, d)) for d in facts.decorators]
         for decorator, callee in decorators:
             # `@dataclass(frozen=True)`: what the call gives is unknown, what is called is not.
@@ -144,12 +146,13 @@ class Definitions:
             if inside:
                 decorated = self._in.calls.call_decorator(frame, decorator, inside, results, _line_of(decorator))
                 results = results | frozenset(v for v in decorated if isinstance(v, ClassValue))
-        self._in.statements.bind(frame, facts.name, results)
+        self._in.assignments.bind(frame, facts.name, results)
 
     def _body(self, frame: Frame, value: ClassValue) -> None:
         inner = Frame(frame.activation, frame.captured, value)
         inner.environment = dict(frame.environment)
         inner.guards = frame.guards
+        inner.imports = frame.imports
         held, self._in.frame = self._in.frame, inner
         self._in.statements.block(inner, value.facts.body)
         self._in.frame = held

@@ -6,7 +6,9 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 
 import networkx as nx
+from sgl_graph.analyzer.static.link import sets
 from sgl_graph.analyzer.static.link import values as v
+from sgl_graph.analyzer.static.link.cells import Cell
 from sgl_graph.analyzer.static.link.frame import guards_of
 from sgl_graph.analyzer.static.link.interpreter import Interpreter
 from sgl_graph.analyzer.static.link.oracle import NoOracle, Oracle
@@ -18,6 +20,7 @@ from sgl_graph.analyzer.static.link.values import (
     Instance,
     Value,
     Wrapped,
+    just,
 )
 from sgl_graph.analyzer.static.link.world import CallRecord, World
 from sgl_graph.analyzer.static.linked import Call, ClassInfo, Definition, Guard, Known, Linked, Truth
@@ -64,15 +67,18 @@ def _link(
     on_progress: Callable[[int], None] | None,
 ) -> Linked:
     v.reset()
+    sets.reset()
     world = World(project, oracle, kept_externals)
     interpreter = Interpreter(world, on_progress)
     for entry in entries:
         _start(interpreter, entry)
     interpreter.settle()
-    live = {key: _copy(record) for key, record in world.records.items() if record.live}
+    surveyed = sorted(survey)
+    live = {k: _copy(record) if surveyed else record for k, record in world.records.items() if record.live}
     reached_names = {a.qualname for a in world.activations.values() if a.runs}
     arguments = _arguments(world)
-    _survey(interpreter, sorted(survey), reached_names)
+    if surveyed:
+        _survey(interpreter, surveyed)
     linked = _assemble(world, entries, live, reached_names)
     linked.arguments = arguments
     return linked
@@ -125,7 +131,7 @@ def _find(interpreter: Interpreter, module: str, name: str) -> FunctionValue | N
     return None
 
 
-def _survey(interpreter: Interpreter, modules: list[str], reached: set[str]) -> None:
+def _survey(interpreter: Interpreter, modules: list[str]) -> None:
     world = interpreter.world
     world.survey = True
     world.surveyed = frozenset(modules)
@@ -134,13 +140,13 @@ def _survey(interpreter: Interpreter, modules: list[str], reached: set[str]) -> 
         interpreter.ensure_module(name)
         activation = interpreter.module_activation(name)
         if activation is not None:
-            heap.enqueue(activation)
+            heap.agenda.add(activation)
     interpreter.settle()
     inside = set(modules)
     for activation in list(world.activations.values()):
         if activation.module.name in inside:
             activation.runs = 0
-            heap.enqueue(activation)
+            heap.agenda.add(activation)
     for function in sorted(world.functions.values(), key=lambda f: f.qualname):
         if function.module.name not in inside:
             continue
@@ -152,9 +158,9 @@ def _survey(interpreter: Interpreter, modules: list[str], reached: set[str]) -> 
         activation = interpreter.activation(function, receiver, None)
         parameters = function.facts.parameters
         if receiver is not None:
-            heap.write(activation.parameter(parameters[0].name), frozenset((receiver,)))
+            heap.write(activation.parameter(parameters[0].name), just(receiver))
         activation.pessimistic = True
-        heap.enqueue(activation)
+        heap.agenda.add(activation)
     interpreter.settle()
 
 
@@ -169,12 +175,12 @@ def _is_classmethod(function: FunctionValue) -> bool:
 def _copy(record: CallRecord) -> CallRecord:
     copied = CallRecord(record.caller, record.module, record.expression, record.line)
     copied.targets = dict(record.targets)
-    copied.constructs = set(record.constructs)
-    copied.externals = set(record.externals)
-    copied.receivers = set(record.receivers)
+    copied.constructs = record.constructs
+    copied.externals = record.externals
+    copied.receivers = record.receivers
     copied.known = record.known
     copied.entered = record.entered
-    copied.guards = record.guards
+    copied.guards = record.firmest_guards()
     copied.live = record.live
     return copied
 
@@ -221,7 +227,7 @@ def _assemble(
 def _call(record: CallRecord, active: bool) -> Call:
     e = record.expression
     callee = e[1] if e[0] == "c" else e
-    guards = guards_of(record.guards)
+    guards = guards_of(record.firmest_guards())
     return Call(
         caller=record.caller,
         module=record.module.name,
@@ -230,9 +236,9 @@ def _call(record: CallRecord, active: bool) -> Call:
         text="" if e[0] == "x" else render(callee),
         expression=e,
         targets=frozenset(record.targets),
-        constructs=frozenset(record.constructs),
-        externals=frozenset(record.externals),
-        receivers=frozenset(record.receivers),
+        constructs=record.constructs,
+        externals=record.externals,
+        receivers=record.receivers,
         known=record.known,
         entered=record.entered,
         guards=guards,
@@ -278,11 +284,12 @@ def _classes(world: World) -> dict[str, ClassInfo]:
             subclasses=frozenset(sub.qualname for sub in cls.subclasses if sub is not cls),
         )
     attributes: dict[str, dict[str, set[str]]] = {}
-    for key, cell in world.heap.items():
-        if isinstance(key, tuple) and key[0] == "attribute":
-            owner = key[1][0] if isinstance(key[1], tuple) else key[1]
+    holders: list[tuple[ClassValue, dict[str, Cell]]] = [(cls, cls.attributes) for cls in world.classes.values()]
+    holders += [(instance.cls, instance.attributes) for instance in Instance.placed()]
+    for cls, cells in holders:
+        for name, cell in cells.items():
             names = {n for n in map(_type_name, cell.peek()) if n}
-            attributes.setdefault(owner.qualname, {}).setdefault(key[2], set()).update(names)
+            attributes.setdefault(cls.qualname, {}).setdefault(name, set()).update(names)
     for qualname, table in attributes.items():
         if qualname in found:
             found[qualname].attributes = {name: frozenset(items) for name, items in sorted(table.items())}

@@ -63,7 +63,6 @@ class Effects:
 
     def _registry_makers(self) -> Iterable[Activation]:
         """Activations that made a container which lives as long as its module and which some function reads."""
-        heap = self._world.heap
         kept: set[ClassValue] | None = None
         for place, container in list(self._world.containers.items()):
             maker = _maker(place)
@@ -77,8 +76,8 @@ class Effects:
                 kept = self._kept_classes() if kept is None else kept
                 if getattr(maker.receiver, "cls", None) not in kept:
                     continue
-            cell = heap.known(("all", container)) or heap.known(("keys", container))
-            if cell is not None and any(reader.function is not None for reader in cell.readers or ()):
+            cell = container.whole or container.keys
+            if cell is not None and any(reader.function is not None for reader in cell.each_reader()):
                 yield maker
 
     def _kept_classes(self) -> set[ClassValue]:

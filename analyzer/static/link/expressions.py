@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sgl_graph.analyzer.static.facts import Expression
-from sgl_graph.analyzer.static.link.frame import Frame, GuardLink
+from sgl_graph.analyzer.static.link.frame import Frame
 from sgl_graph.analyzer.static.link.heap import Activation
 from sgl_graph.analyzer.static.link.selection import is_selection, select
+from sgl_graph.analyzer.static.link.sets import traits
 from sgl_graph.analyzer.static.link.truth import compare, fold_binary, negate, truth_of
 from sgl_graph.analyzer.static.link.values import (
     ANYTHING,
@@ -33,6 +34,7 @@ from sgl_graph.analyzer.static.link.values import (
     Value,
     Values,
     depends_of,
+    just,
 )
 from sgl_graph.analyzer.static.linked import Truth
 
@@ -49,6 +51,8 @@ class Expressions:
 
     def __init__(self, interpreter: Interpreter) -> None:
         self._in = interpreter
+        #: By identity: a module keeps its facts while it is linked.
+        self._constants: dict[int, Values] = {}
         self._references: dict[tuple[str, str | None], ImportReference] = {}
         self._table: dict[str, Callable[[Frame, Expression], Values]] = {
             "n": self._name, "v": self._constant, "a": self._attribute, "c": self._call, "s": self._subscript,
@@ -76,7 +80,7 @@ class Expressions:
         name = e[1]
         values = frame.environment.get(name)
         if values is not None:
-            return self._in.attributes.resolve(values)
+            return values if name not in frame.imports else self._in.attributes.resolve(values)
         activation = frame.activation
         if frame.cls is None and frame.locals is not None and name in frame.locals:
             if frame.captured:
@@ -106,9 +110,9 @@ class Expressions:
             if values:
                 return values
         if name in _BUILTINS:
-            return frozenset((Builtin.of(name),))
+            return just(Builtin.of(name))
         if name == "__name__":
-            return frozenset((Constant.of(module),))
+            return just(Constant.of(module))
         if name in ("__file__", "__doc__", "__spec__"):
             return ANYTHING
         if cell is None:
@@ -127,7 +131,10 @@ class Expressions:
     # -- simple forms
 
     def _constant(self, frame: Frame, e: Expression) -> Values:
-        return frozenset((Constant.of(e[1]),))
+        known = self._constants.get(id(e))
+        if known is None:
+            known = self._constants[id(e)] = just(Constant.of(e[1]))
+        return known
 
     def _nothing_known(self, frame: Frame, e: Expression) -> Values:
         return ANYTHING
@@ -140,7 +147,7 @@ class Expressions:
 
     def named(self, frame: Frame, base: Values, e: Expression) -> bool:
         """Whether the source names the owner of an attribute from an import on; true where that makes no difference."""
-        if not any(isinstance(value, External) for value in base):
+        if not base or not traits(base).externals:
             return True
         while e[0] == "a":
             e = e[1]
@@ -216,15 +223,15 @@ class Expressions:
         if prefix is None:
             return frozenset(Constant.of(text) for text in texts)
         if depends:
-            return frozenset((Unknown.of(depends),))
-        return frozenset((self._in.pattern(e, prefix, suffix),)) if prefix or suffix else ANYTHING
+            return just(Unknown.of(depends))
+        return just(self._in.pattern(e, prefix, suffix)) if prefix or suffix else ANYTHING
 
     def _lambda(self, frame: Frame, e: Expression) -> Values:
-        return frozenset((self._in.definitions.make(frame, e[1]),))
+        return just(self._in.definitions.make(frame, e[1]))
 
     def _walrus(self, frame: Frame, e: Expression) -> Values:
         values = self.eval(frame, e[2])
-        self._in.statements.bind(frame, e[1], values)
+        self._in.assignments.bind(frame, e[1], values)
         return values
 
     def _await(self, frame: Frame, e: Expression) -> Values:
@@ -261,15 +268,15 @@ class Expressions:
         held = frame.guards
         environment = frame.environment
         if truth is not Truth.FALSE or survey:
-            frame.guards = GuardLink(held, e[1], False, frame.file, self._in.line, truth, depends)
+            frame.guards = self._in.world.guard(held, e[1], False, frame.file, self._in.line, truth, depends)
             frame.environment = dict(environment)
-            self._in.statements.narrow(frame, e[1], True)
+            self._in.narrowing.narrow(frame, e[1], True)
             found = self.eval(frame, e[2])
         if truth is not Truth.TRUE or survey:
             inverse = Truth.TRUE if truth is Truth.FALSE else Truth.FALSE if truth is Truth.TRUE else truth
-            frame.guards = GuardLink(held, e[1], True, frame.file, self._in.line, inverse, depends)
+            frame.guards = self._in.world.guard(held, e[1], True, frame.file, self._in.line, inverse, depends)
             frame.environment = dict(environment)
-            self._in.statements.narrow(frame, e[1], False)
+            self._in.narrowing.narrow(frame, e[1], False)
             found = found | self.eval(frame, e[3])
         frame.guards = held
         frame.environment = environment
@@ -293,9 +300,9 @@ class Expressions:
         shown = truth
         if not conjunction:
             shown = Truth.TRUE if truth is Truth.FALSE else Truth.FALSE if truth is Truth.TRUE else truth
-        frame.guards = GuardLink(held, e[2], not conjunction, frame.file, self._in.line, shown, depends)
+        frame.guards = self._in.world.guard(held, e[2], not conjunction, frame.file, self._in.line, shown, depends)
         frame.environment = dict(environment)
-        self._in.statements.narrow(frame, e[2], conjunction)
+        self._in.narrowing.narrow(frame, e[2], conjunction)
         right = self.eval(frame, e[3])
         frame.guards = held
         frame.environment = environment
@@ -312,9 +319,9 @@ class Expressions:
             elif not conjunction or not isinstance(value, (ClassValue, Instance)):
                 kept.add(value)
         # `unknown and False` is false whichever way; `unknown and True` is unknown.
-        if conjunction and any(isinstance(v, Unknown) for v in kept) and right == frozenset((FALSE,)):
+        if conjunction and any(isinstance(v, Unknown) for v in kept) and right == just(FALSE):
             return right
-        if not conjunction and right == frozenset((TRUE,)) and all(isinstance(v, Unknown) for v in kept):
+        if not conjunction and right == just(TRUE) and all(isinstance(v, Unknown) for v in kept):
             return right
         return frozenset(kept) | right
 
@@ -349,9 +356,9 @@ class Expressions:
         """`A | B` of classes: what `isinstance` takes for any of them."""
         union = self._in.world.container("union", (frame.activation, id(e)))
         for value in types:
-            members = self._in.world.all_elements(value) if isinstance(value, Container) else frozenset((value,))
+            members = self._in.world.all_elements(value) if isinstance(value, Container) else just(value)
             self._in.world.put(union, None, members)
-        return frozenset((union,))
+        return just(union)
 
     def _compare(self, frame: Frame, e: Expression) -> Values:
         left = self.eval(frame, e[1])
@@ -368,11 +375,11 @@ class Expressions:
             return results[0]
         truths = [truth_of(result)[0] for result in results]
         if Truth.FALSE in truths:
-            return frozenset((FALSE,))
+            return just(FALSE)
         if all(truth is Truth.TRUE for truth in truths):
-            return frozenset((TRUE,))
+            return just(TRUE)
         depends = depends_of(v for result in results for v in result)
-        return NOTHING if None in truths else frozenset((Unknown.of(depends),))
+        return NOTHING if None in truths else just(Unknown.of(depends))
 
     # -- displays
 
@@ -385,7 +392,7 @@ class Expressions:
         for position, item in enumerate(e[1]):
             values = self.eval(frame, item)
             world.put(container, None if starred or kind == "set" else Constant.of(position), values)
-        return frozenset((container,))
+        return just(container)
 
     def _dict(self, frame: Frame, e: Expression) -> Values:
         world = self._in.world
@@ -396,7 +403,7 @@ class Expressions:
                 self._in.models.update(container, values)
                 continue
             self._in.models.store(container, self.eval(frame, key), values)
-        return frozenset((container,))
+        return just(container)
 
     def _comprehension(self, frame: Frame, e: Expression) -> Values:
         world = self._in.world
@@ -411,16 +418,16 @@ class Expressions:
             if not values and not world.survey:
                 runs = False
                 break
-            self._in.statements.assign_local(frame, target, values or ANYTHING)
+            self._in.assignments.assign_local(frame, target, values or ANYTHING)
             for test in tests:
                 truth, depends = truth_of(self.eval(frame, test))
                 if truth is Truth.FALSE and not world.survey:
                     runs = False
                     break
-                frame.guards = GuardLink(
+                frame.guards = self._in.world.guard(
                     frame.guards, test, False, frame.file, self._in.line, truth or Truth.UNKNOWN, depends
                 )
-                self._in.statements.narrow(frame, test, True)
+                self._in.narrowing.narrow(frame, test, True)
         if runs:
             if e[1] == "D":
                 keys = self.eval(frame, e[2][0])
@@ -429,7 +436,7 @@ class Expressions:
                 world.put(container, None, self.eval(frame, e[2][0]))
         frame.environment = environment
         frame.guards = held
-        return frozenset((container,))
+        return just(container)
 
 
 def _is_type(value: Value) -> bool:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sgl_graph.analyzer.static.facts import Expression
 from sgl_graph.analyzer.static.link.heap import Activation
 from sgl_graph.analyzer.static.link.values import ClassValue, Values
 from sgl_graph.analyzer.static.linked import Guard, Truth
 from sgl_graph.analyzer.static.text import render
+
+if TYPE_CHECKING:
+    from sgl_graph.analyzer.static.link.replay import Memory
 
 Environment = dict[str, Values]
 
@@ -35,7 +40,18 @@ class GuardLink:
 class Frame:
     """One interpretation."""
 
-    __slots__ = ("activation", "captured", "cls", "environment", "file", "guards", "locals", "loops")
+    __slots__ = (
+        "activation",
+        "captured",
+        "cls",
+        "environment",
+        "file",
+        "guards",
+        "imports",
+        "locals",
+        "memories",
+        "turn",
+    )
 
     def __init__(self, activation: Activation, captured: bool, cls: ClassValue | None = None) -> None:
         self.activation = activation
@@ -46,7 +62,11 @@ class Frame:
         self.file = activation.module.path
         function = activation.function
         self.locals: frozenset[str] | None = frozenset(function.facts.locals) if function is not None else None
-        self.loops = 0
+        #: Names that its import statements bind: what they stand for is looked up when they are read.
+        self.imports: set[str] = set()
+        #: Memories of its statements, where they are remembered; which turns of the loops around is being interpreted.
+        self.memories: dict[Hashable, Memory] | None = None
+        self.turn = 0
 
 
 def guards_of(link: GuardLink | None) -> tuple[Guard, ...]:
@@ -57,6 +77,22 @@ def guards_of(link: GuardLink | None) -> tuple[Guard, ...]:
         link = link.outer
     found.reverse()
     return tuple(found)
+
+
+def openness(link: GuardLink | None) -> tuple[int, int, int, int, tuple[int, ...]]:
+    """How much a chain of conditions leaves open: those that fail, those that rest on configuration, and those unknown."""
+    failing = resting = unknown = count = 0
+    lines: list[int] = []
+    while link is not None:
+        count += 1
+        lines.append(link.line)
+        if link.value is Truth.FALSE:
+            failing += 1
+        elif link.value is Truth.UNKNOWN:
+            unknown += 1
+            resting += bool(link.depends)
+        link = link.outer
+    return failing, resting, unknown, count, tuple(lines)
 
 
 def merge(left: Environment, right: Environment) -> Environment:

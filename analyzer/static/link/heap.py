@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Hashable, Iterable
+from typing import TYPE_CHECKING
 
+from sgl_graph.analyzer.static.link.agenda import Agenda
+from sgl_graph.analyzer.static.link.cells import Cell
 from sgl_graph.analyzer.static.link.values import (
-    NOTHING,
-    UNKNOWN,
     ClassValue,
-    Constant,
     FunctionValue,
     Value,
     Values,
 )
 from sgl_graph.analyzer.static.project import Module
 
-#: More distinct scalars than this in one cell say no more than "some scalar".
-_MOST_CONSTANTS = 40
-_MOST_VALUES = 160
+if TYPE_CHECKING:
+    from sgl_graph.analyzer.static.link.replay import Memory
+
+_NOT_YET = 1 << 30
 
 
 class Activation:
@@ -31,8 +31,8 @@ class Activation:
     """
 
     __slots__ = (
-        "context", "done", "function", "key", "module", "parameters", "parent", "pessimistic", "queued", "receiver",
-        "returns", "runs", "starved", "variables", "yields",
+        "context", "function", "memories", "module", "order", "parameters", "parent", "pessimistic", "queued", "receiver",
+        "returns", "running", "runs", "starved", "variables", "yields",
     )  # fmt: skip
 
     def __init__(
@@ -51,7 +51,11 @@ class Activation:
         self.pessimistic = False
         self.starved = False
         self.runs = 0
-        self.done = False
+        self.running = False
+        #: Where it stood among the first interpretations that ended; a very late one until it was interpreted.
+        self.order = _NOT_YET
+        #: What its statements did the last time (see `replay`).
+        self.memories: dict[Hashable, Memory] | None = None
 
     @property
     def qualname(self) -> str:
@@ -76,62 +80,17 @@ class Activation:
         return cell
 
 
-class Cell:
-    """A set of values that only grows, with the activations that read it."""
-
-    # There are hundreds of thousands of cells, most with one value and one reader: no empty containers are kept.
-    __slots__ = ("_values", "constants", "readers")
-
-    def __init__(self) -> None:
-        self._values: Values = NOTHING
-        #: A dictionary, not a set: readers are queued again in the order in which they came.
-        self.readers: dict[Activation, None] | None = None
-        self.constants = 0
-
-    def peek(self) -> Values:
-        """The values, without becoming a reader."""
-        return self._values
-
-    def grow(self, values: Iterable[Value]) -> bool:
-        """Add values; True when any was new."""
-        own = self._values
-        if not own and self.constants == 0 and isinstance(values, frozenset) and len(values) == 1:
-            (value,) = values
-            self.constants = 1 if _counts(value) else 0
-            self._values = values
-            return True
-        new = [value for value in values if value not in own]
-        if not new:
-            return False
-        added: set[Value] = set()
-        for value in new:
-            if _counts(value):
-                if self.constants >= _MOST_CONSTANTS:
-                    added.add(UNKNOWN)
-                    continue
-                self.constants += 1
-            elif len(own) > _MOST_VALUES:
-                added.add(UNKNOWN)
-                continue
-            added.add(value)
-        grown = own | added
-        if len(grown) == len(own):
-            return False
-        self._values = grown
-        return True
-
-
-def _counts(value: Value) -> bool:
-    return type(value) is Constant and type(value.value) in (int, str, float)
-
-
 class Heap:
-    """Cells by key, and the queue of activations to interpret again."""
+    """Cells by key, and the agenda of activations to interpret again."""
 
     def __init__(self) -> None:
         self._cells: dict[Hashable, Cell] = {}
-        self.queue: deque[Activation] = deque()
+        self.agenda = Agenda()
         self.current: Activation | None = None
+        #: Cells read by the statement that is being remembered, with what they held; None while none is.
+        self.log: dict[Cell, Values] | None = None
+        #: Set by what may answer otherwise the next time although no cell has grown.
+        self.volatile = False
 
     def cell(self, key: Hashable) -> Cell:
         """The cell of a key, made on first use."""
@@ -139,6 +98,10 @@ class Heap:
         if cell is None:
             cell = self._cells[key] = Cell()
         return cell
+
+    def new_cell(self) -> Cell:
+        """A cell that its owner keeps."""
+        return Cell()
 
     def known(self, key: Hashable) -> Cell | None:
         """The cell of a key if it exists."""
@@ -150,20 +113,17 @@ class Heap:
 
     def read(self, cell: Cell) -> Values:
         """Values of a cell; the activation being interpreted becomes a reader."""
-        if self.current is not None:
-            if cell.readers is None:
-                cell.readers = {}
-            cell.readers[self.current] = None
-        return cell.peek()
+        current = self.current
+        if current is not None:
+            if cell.readers is not current:
+                cell.read_by(current)
+            log = self.log
+            if log is not None and cell not in log:
+                log[cell] = cell.values
+        return cell.values
 
     def write(self, cell: Cell, values: Values) -> None:
         """Add values; readers are queued when something was new."""
         if values and cell.grow(values):
-            for reader in list(cell.readers or ()):
-                self.enqueue(reader)
-
-    def enqueue(self, activation: Activation) -> None:
-        """Interpret an activation (again) later."""
-        if not activation.queued:
-            activation.queued = True
-            self.queue.append(activation)
+            for reader in cell.each_reader():
+                self.agenda.add(reader)

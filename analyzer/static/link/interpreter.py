@@ -6,14 +6,20 @@ from collections.abc import Callable, Hashable, Iterable
 
 from sgl_graph.analyzer.static.facts import NESTS, Expression
 from sgl_graph.analyzer.static.link.annotations import Annotations
+from sgl_graph.analyzer.static.link.assignments import Assignments
 from sgl_graph.analyzer.static.link.attributes import Attributes
 from sgl_graph.analyzer.static.link.calls import Calls
+from sgl_graph.analyzer.static.link.cells import Cell
 from sgl_graph.analyzer.static.link.definitions import Definitions
 from sgl_graph.analyzer.static.link.effects import Effects
 from sgl_graph.analyzer.static.link.expressions import Expressions
 from sgl_graph.analyzer.static.link.frame import Frame
-from sgl_graph.analyzer.static.link.heap import Activation, Cell
+from sgl_graph.analyzer.static.link.heap import Activation
+from sgl_graph.analyzer.static.link.imports import Imports
+from sgl_graph.analyzer.static.link.loops import Loops
 from sgl_graph.analyzer.static.link.models import Models
+from sgl_graph.analyzer.static.link.narrowing import Narrowing
+from sgl_graph.analyzer.static.link.replay import FIRST_RUNS, Replay
 from sgl_graph.analyzer.static.link.statements import Statements
 from sgl_graph.analyzer.static.link.values import (
     ANYTHING,
@@ -30,7 +36,7 @@ from sgl_graph.analyzer.static.link.world import World
 #: A callee is interpreted at once down to this depth of calls, then queued.
 _DEEPEST = 28
 #: Interpretations of one activation beyond which it is left as it is and recorded as a problem.
-_MOST_RUNS = 60
+_MOST_RUNS = 250
 
 
 class Interpreter:
@@ -42,10 +48,15 @@ class Interpreter:
         self.calls = Calls(self)
         self.models = Models(self)
         self.expressions = Expressions(self)
+        self.assignments = Assignments(self)
+        self.narrowing = Narrowing(self)
+        self.imports = Imports(self)
+        self.loops = Loops(self)
         self.statements = Statements(self)
         self.definitions = Definitions(self)
         self.annotations = Annotations(self)
         self.effects = Effects(self)
+        self.replay = Replay(self)
         self.frame: Frame | None = None
         self.line = 0
         self._patterns: dict[tuple[int, str, str], Pattern] = {}
@@ -108,13 +119,14 @@ class Interpreter:
         return known
 
     def demand(self, activation: Activation) -> None:
-        """Have an activation interpreted: now if the stack allows, else later."""
-        if activation.runs:
+        """Have an activation interpreted that was called: now if it waits and the stack allows, else later."""
+        if activation.runs and (not activation.queued or activation.running):
             return
         if self._depth < _DEEPEST:
+            activation.queued = False
             self.interpret(activation)
         else:
-            self.world.heap.enqueue(activation)
+            self.world.heap.agenda.add(activation)
 
     def interpret(self, activation: Activation) -> None:
         """One interpretation of a body."""
@@ -126,17 +138,23 @@ class Interpreter:
         heap = self.world.heap
         previous, heap.current = heap.current, activation
         activation.runs += 1
+        activation.running = True
         activation.starved = False
         self._runs += 1
         if self._on_progress is not None and self._runs % 500 == 0:
             self._on_progress(self._runs)
         held_frame, held_line = self.frame, self.line
+        held_log, heap.log = heap.log, None
         self._depth += 1
         try:
             self._run(activation)
         finally:
             self._depth -= 1
+            activation.running = False
+            if activation.runs == 1:
+                heap.agenda.finished(activation)
             heap.current = previous
+            heap.log = held_log
             self.frame, self.line = held_frame, held_line
 
     def _run(self, activation: Activation) -> None:
@@ -146,6 +164,10 @@ class Interpreter:
             self.statements.block(frame, activation.module.facts.body)
             return
         frame = self.frame = Frame(activation, self.captures(function))
+        if activation.runs > FIRST_RUNS and not self.world.survey:
+            if activation.memories is None:
+                activation.memories = {}
+            frame.memories = activation.memories
         for parameter in function.facts.parameters:
             values = self.world.heap.read(activation.parameter(parameter.name))
             if (not values or values == ANYTHING) and parameter.annotation is not None:
@@ -153,7 +175,7 @@ class Interpreter:
                 values = declared or values
             if not values and activation.pessimistic:
                 values = ANYTHING
-            self.statements.bind(frame, parameter.name, values)
+            self.assignments.bind(frame, parameter.name, values)
         body = function.module.function_body(function.index)
         if self.statements.block(frame, body) and not activation.yields.peek():
             self.world.heap.write(activation.returns, JUST_NONE)
@@ -168,9 +190,7 @@ class Interpreter:
         """Interpret until nothing grows; then count what found nothing as unknown, and go on until nothing changes."""
         heap = self.world.heap
         while True:
-            while heap.queue:
-                activation = heap.queue.popleft()
-                activation.queued = False
+            while (activation := heap.agenda.take()) is not None:
                 self.interpret(activation)
             if not self.world.survey and self.effects.follow():
                 continue
@@ -179,7 +199,8 @@ class Interpreter:
                 return
             for activation in starved:
                 activation.pessimistic = True
-                heap.enqueue(activation)
+                activation.memories = None
+                heap.agenda.add(activation)
 
     def starved(self) -> Values:
         """What a read yields that found nothing: nothing yet, or anything once nothing more will come."""

@@ -25,6 +25,7 @@ from sgl_graph.analyzer.static.link.values import (
     Values,
     Wrapped,
     depends_of,
+    just,
 )
 from sgl_graph.analyzer.static.link.world import CallRecord
 
@@ -114,17 +115,17 @@ class Library(ContainerMethods):
             if isinstance(value, Container) and value.length is not None and len(items) == 1:
                 given.positional = [self._world.element(value, Constant.of(index)) for index in range(value.length)]
             else:
-                given.star |= self.iterate(frozenset((value,)))
+                given.star |= self.iterate(just(value))
         for value in arguments.keywords.get("kwargs", NOTHING):
             if isinstance(value, Container) and value.kind == "dict":
                 heap = self._world.heap
-                for key in heap.read(heap.cell(("keys", value))):
+                for key in heap.read(self._world.keys(value)):
                     if isinstance(key, Constant) and isinstance(key.value, str):
                         given.keywords[key.value] = self._world.element(value, key)
         for callee in target:
             implicit = self._world.record_implicit(frame, callee, self._in.line)
             self._in.calls.invoke(frame, callee, given, implicit, (site, "target"))
-        return frozenset((External.of(f"{path}()"),)) if self._in.keeps(path) else ANYTHING
+        return just(External.of(f"{path}()")) if self._in.keeps(path) else ANYTHING
 
     def _submit(self, frame: Frame, arguments: Arguments, record: CallRecord, site: Hashable, path: str) -> Values:
         """`executor.submit(function, *arguments)`."""
@@ -159,20 +160,20 @@ class Library(ContainerMethods):
         for index, values in enumerate(arguments.positional[1:]):
             heap.write(heap.cell(("partial", container, index)), values)
         for name, values in arguments.keywords.items():
-            heap.write(heap.cell(("partial-names", container)), frozenset((Constant.of(name),)))
+            heap.write(heap.cell(("partial-names", container)), just(Constant.of(name)))
             heap.write(heap.cell(("partial", container, name)), values)
-        return frozenset((container,))
+        return just(container)
 
     def _partialmethod(self, frame: Frame, arguments: Arguments, record: CallRecord, site: Hashable) -> Values:
         return self._partial(frame, arguments, record, site, "partialmethod")
 
     def _wraps(self, frame: Frame, arguments: Arguments, record: CallRecord, site: Hashable) -> Values:
-        return frozenset((External.of("functools.wraps()"),))
+        return just(External.of("functools.wraps()"))
 
     def _cache(self, frame: Frame, arguments: Arguments, record: CallRecord, site: Hashable) -> Values:
         first = arguments.get(0, "user_function")
         functions = frozenset(v for v in first if isinstance(v, (FunctionValue, Bound, Wrapped)))
-        return functions or frozenset((External.of("functools.wraps()"),))
+        return functions or just(External.of("functools.wraps()"))
 
     def _property(self, frame: Frame, arguments: Arguments, record: CallRecord, site: Hashable) -> Values:
         return frozenset(Wrapped.of(v, "property") for v in arguments.get(0, "func"))
@@ -181,7 +182,7 @@ class Library(ContainerMethods):
         return frozenset(Wrapped.of(v, "contextmanager") for v in arguments.get(0, "func"))
 
     def _nullcontext(self, frame: Frame, arguments: Arguments, record: CallRecord, site: Hashable) -> Values:
-        return frozenset((External.of("contextlib.nullcontext()"),))
+        return just(External.of("contextlib.nullcontext()"))
 
     def _field(self, frame: Frame, arguments: Arguments, record: CallRecord, site: Hashable) -> Values:
         if "default" in arguments.keywords:
@@ -198,7 +199,7 @@ class Library(ContainerMethods):
             self.update(container, arguments.positional[1])
         for key, values in arguments.keywords.items():
             self._world.put(container, Constant.of(key), values)
-        return frozenset((container,))
+        return just(container)
 
     def _dict_call(self, frame: Frame, arguments: Arguments, record: CallRecord, site: Hashable) -> Values:
         container = self._new("dict", site, frame)
@@ -206,7 +207,7 @@ class Library(ContainerMethods):
             self.update(container, values)
         for key, values in arguments.keywords.items():
             self._world.put(container, Constant.of(key), values)
-        return frozenset((container,))
+        return just(container)
 
     def _sequence_call(self, frame: Frame, arguments: Arguments, record: CallRecord, site: Hashable) -> Values:
         kind = site[1] if isinstance(site, tuple) and site[1] in ("tuple", "set") else "list"
@@ -215,7 +216,7 @@ class Library(ContainerMethods):
             return first
         container = self._new(str(kind), site, frame)
         self._world.put(container, None, self.iterate(first))
-        return frozenset((container,))
+        return just(container)
 
     def _sequential(self, frame: Frame, arguments: Arguments, record: CallRecord, site: Hashable) -> Values:
         """`torch.nn.Sequential(*steps)`: calling it calls each step."""
@@ -223,9 +224,9 @@ class Library(ContainerMethods):
         for values in arguments.every():
             for value in values:
                 nested = isinstance(value, Container) and value.kind == "dict"
-                steps = self._world.all_elements(value) if nested else frozenset((value,))  # type: ignore[arg-type]
+                steps = self._world.all_elements(value) if nested else just(value)  # type: ignore[arg-type]
                 self._world.put(container, None, steps)
-        return frozenset((container,))
+        return just(container)
 
     def _namespace(self, frame: Frame, arguments: Arguments, record: CallRecord, site: Hashable) -> Values:
         """An object of which only the attributes that are stored are known."""
@@ -234,12 +235,12 @@ class Library(ContainerMethods):
             self._world.put(container, Constant.of(name), values)
         if arguments.double:
             self._world.put(container, None, arguments.double)
-        return frozenset((container,))
+        return just(container)
 
     def _context_variable(self, frame: Frame, arguments: Arguments, record: CallRecord, site: Hashable) -> Values:
         container = self._new("contextvar", site, frame)
         self._world.put(container, None, arguments.keywords.get("default", NOTHING))
-        return frozenset((container,))
+        return just(container)
 
     def _reduce(self, frame: Frame, arguments: Arguments, record: CallRecord, site: Hashable) -> Values:
         elements = self.iterate(arguments.get(1, "iterable")) | arguments.get(2, "initial")
@@ -252,14 +253,14 @@ class Library(ContainerMethods):
         container = self._new("list", site, frame)
         for values in arguments.positional:
             self._world.put(container, None, self.iterate(values))
-        return frozenset((container,))
+        return just(container)
 
     def _weak(self, frame: Frame, arguments: Arguments, record: CallRecord, site: Hashable) -> Values:
         container = self._new("partial", site, frame)
         container.length = 1
-        self._world.put(container, Constant.of("func"), frozenset((External.of("copy.copy"),)))
+        self._world.put(container, Constant.of("func"), just(External.of("copy.copy")))
         self._world.heap.write(self._world.heap.cell(("partial", container, 0)), arguments.get(0, "object"))
-        return frozenset((container,))
+        return just(container)
 
     def _method_type(self, frame: Frame, arguments: Arguments, record: CallRecord, site: Hashable) -> Values:
         receivers = arguments.get(1, "instance")
@@ -271,7 +272,7 @@ class Library(ContainerMethods):
         found: set[Value] = set()
         names = arguments.get(0, "name")
         if len(names) > _MOST_IMPORTS:
-            return frozenset((Unknown.of(depends_of(names)),))
+            return just(Unknown.of(depends_of(names)))
         for name in names:
             if isinstance(name, Constant) and isinstance(name.value, str):
                 dotted = name.value
@@ -282,7 +283,7 @@ class Library(ContainerMethods):
             elif isinstance(name, Scanned):
                 found.add(Scanned.of(name.package, "module"))
             else:
-                found.add(Unknown.of(depends_of(frozenset((name,)))))
+                found.add(Unknown.of(depends_of(just(name))))
         return frozenset(found)
 
     def _iter_modules(self, frame: Frame, arguments: Arguments, record: CallRecord, site: Hashable) -> Values:
@@ -293,11 +294,11 @@ class Library(ContainerMethods):
         rows.length = 3
         for package in packages:
             self._world.put(rows, Constant.of(0), ANYTHING)
-            self._world.put(rows, Constant.of(1), frozenset((Scanned.of(package.package, "name"),)))
+            self._world.put(rows, Constant.of(1), just(Scanned.of(package.package, "name")))
             self._world.put(rows, Constant.of(2), ANYTHING)
         result = self._new("list", site, frame)
-        self._world.put(result, None, frozenset((rows,)))
-        return frozenset((result,))
+        self._world.put(result, None, just(rows))
+        return just(result)
 
     def _environment(self, frame: Frame, arguments: Arguments, record: CallRecord, site: Hashable) -> Values:
         values = self._environment_values(arguments.get(0, "key"))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 
 from sgl_graph.analyzer.static.link.arguments import Arguments
+from sgl_graph.analyzer.static.link.cells import cell_in
 from sgl_graph.analyzer.static.link.frame import Frame
 from sgl_graph.analyzer.static.link.values import (
     ANYTHING,
@@ -33,8 +34,9 @@ from sgl_graph.analyzer.static.link.values import (
     Values,
     Wrapped,
     depends_of,
+    just,
 )
-from sgl_graph.analyzer.static.link.world import CallRecord
+from sgl_graph.analyzer.static.link.world import CallRecord, World
 from sgl_graph.analyzer.static.linked import Known
 
 _WRAPPERS = {"property": "property", "staticmethod": "staticmethod", "classmethod": "classmethod"}
@@ -56,6 +58,27 @@ _QUEUES = (
 
 
 from sgl_graph.analyzer.static.link.library import Library
+
+
+class Wanted:
+    """The classes of an `isinstance`, sorted by what they are."""
+
+    __slots__ = ("count", "externals", "names", "own", "protocol")
+
+    def __init__(self, world: World, classes: Iterable[Value]) -> None:
+        flat: set[Value] = set()
+        for value in classes:
+            if isinstance(value, Container):
+                flat |= world.all_elements(value)
+            else:
+                flat.add(value)
+        self.count = len(flat)
+        self.names = {v.name for v in flat if isinstance(v, Builtin)}
+        self.externals = {v.path for v in flat if isinstance(v, External)}
+        self.own = [v for v in flat if isinstance(v, ClassValue)]
+        self.protocol = any(
+            isinstance(b, External) and b.path.endswith("Protocol") for cls in self.own for b in cls.mro
+        )
 
 
 class Models(Library):
@@ -100,7 +123,7 @@ class Models(Library):
             self._in.calls.escape(frame, arguments.keywords.values())
             result = self._new("list", site, frame)
             self._world.put(result, None, self.iterate(first))
-            return frozenset((result,))
+            return just(result)
         if name in ("next", "min", "max"):
             self._in.calls.escape(frame, arguments.keywords.values())
             return self._next(name, first, arguments)
@@ -117,7 +140,7 @@ class Models(Library):
             self._world.put(
                 result, None, frozenset(returned) if name == "map" else elements[0] if elements else NOTHING
             )
-            return frozenset((result,))
+            return just(result)
         if name == "type":
             return self._type(first, arguments)
         if name in _TYPES:
@@ -148,7 +171,7 @@ class Models(Library):
                     if default and isinstance(owner, Instance) and not self._exists(owner, name.value):
                         found |= default
                         continue
-                    values = self._in.attributes.get(frozenset((owner,)), name.value) or default
+                    values = self._in.attributes.get(just(owner), name.value) or default
                     if values == ANYTHING and isinstance(owner, Instance):
                         values |= default  # it is there only if a base outside the checkout has it
                     found |= values
@@ -168,7 +191,7 @@ class Models(Library):
         if settled is not None:
             return True
         for concrete in self._world.concrete(owner):
-            if heap.read(heap.cell(("attribute", concrete.key, name))):
+            if heap.read(cell_in(concrete.attributes, name)):
                 return True
             if self._in.attributes.class_level(concrete.cls, name, concrete):
                 return True
@@ -216,41 +239,38 @@ class Models(Library):
         return frozenset(found)
 
     def _isinstance(self, owners: Values, classes: Values) -> Values:
-        wanted: set[Value] = set()
-        for value in classes:
-            wanted |= self._world.all_elements(value) if isinstance(value, Container) else {value}
+        wanted = Wanted(self._world, classes)
         found: set[Value] = set()
         for owner in owners:
             found |= self.is_instance(owner, wanted)
         return frozenset(found)
 
-    def is_instance(self, owner: Value, wanted: set[Value]) -> Values:
+    def is_instance(self, owner: Value, wanted: Wanted) -> Values:
         """Whether one value is an instance of any of the classes."""
         if isinstance(owner, Unknown):
-            return frozenset((owner,))
-        names = {v.name for v in wanted if isinstance(v, Builtin)}
-        own = [v for v in wanted if isinstance(v, ClassValue)]
+            return just(owner)
+        names, own = wanted.names, wanted.own
         if "object" in names:
-            return frozenset((TRUE,))
-        if any(isinstance(b, External) and b.path.endswith("Protocol") for cls in own for b in cls.mro):
+            return just(TRUE)
+        if wanted.protocol:
             return BOTH  # a protocol asks for attributes, not for a base
-        settled = len(own) + len(names) == len(wanted)
         if isinstance(owner, (Instance, EnumMember, Configured)):
-            if any(cls in owner.cls.mro for cls in own):
-                return frozenset((TRUE,))
-            externals = {b.path for b in owner.cls.mro if isinstance(b, External)}
-            if names & externals or any(isinstance(v, External) and v.path in externals for v in wanted):
-                return frozenset((TRUE,))
+            mro = owner.cls.mro
+            if any(cls in mro for cls in own):
+                return just(TRUE)
+            externals = {b.path for b in mro if isinstance(b, External)}
+            if externals and not (names.isdisjoint(externals) and wanted.externals.isdisjoint(externals)):
+                return just(TRUE)
             if isinstance(owner, Instance) and owner.fuzzy:
                 return BOTH
             # A class from outside may stand above a base from outside, not above one of the checkout alone.
-            return frozenset((FALSE,)) if len(own) == len(wanted) or not externals else BOTH
-        if not settled:
+            return just(FALSE) if len(own) == wanted.count or not externals else BOTH
+        if len(own) + len(names) != wanted.count:
             return BOTH
         kinds = _builtin_kinds(owner)
         if kinds is None:
-            return BOTH if names else frozenset((FALSE,)) if not isinstance(owner, (External, Typed)) else BOTH
-        return frozenset((TRUE if names & kinds else FALSE,))
+            return BOTH if names else just(FALSE) if not isinstance(owner, (External, Typed)) else BOTH
+        return just(FALSE if names.isdisjoint(kinds) else TRUE)
 
     def _super(self, frame: Frame, arguments: Arguments) -> Values:
         owner = frame.activation.owner
@@ -269,7 +289,7 @@ class Models(Library):
             parameters = function.facts.parameters
             values = self._world.heap.read(frame.activation.parameter(parameters[0].name)) if parameters else NOTHING
             return frozenset(Super.of(owner, v) for v in values if isinstance(v, (Instance, ClassValue)))
-        return frozenset((Super.of(owner, receiver),))
+        return just(Super.of(owner, receiver))
 
     def _next(self, name: str, first: Values, arguments: Arguments) -> Values:
         if name == "next":
@@ -280,7 +300,7 @@ class Models(Library):
             if all(len(c) == len(g) == 1 for c, g in zip(constants, groups, strict=True)):
                 try:
                     chosen = (min if name == "min" else max)(c[0] for c in constants)  # type: ignore[type-var]
-                    return frozenset((Constant.of(chosen),))
+                    return just(Constant.of(chosen))
                 except TypeError:
                     return ANYTHING
         found: set[Value] = set()
@@ -295,8 +315,8 @@ class Models(Library):
             self._world.put(pair, Constant.of(position), values)
         result = self._new("list", site, frame)
         if all(columns):
-            self._world.put(result, None, frozenset((pair,)))
-        return frozenset((result,))
+            self._world.put(result, None, just(pair))
+        return just(result)
 
     def _type(self, first: Values, arguments: Arguments) -> Values:
         if len(arguments.positional) > 1:
@@ -313,7 +333,7 @@ class Models(Library):
 
     def _convert(self, kind: type, first: Values, arguments: Arguments) -> Values:
         if not arguments.positional:
-            return frozenset((Constant.of(kind()),))
+            return just(Constant.of(kind()))
         found: set[Value] = set()
         for value in first:
             if isinstance(value, Constant) and len(arguments.positional) == 1:
@@ -327,7 +347,7 @@ class Models(Library):
                 from sgl_graph.analyzer.static.link.truth import truth_of_one
 
                 truth = truth_of_one(value)
-                found |= BOTH if truth is None else frozenset((Constant.of(truth),))
+                found |= BOTH if truth is None else just(Constant.of(truth))
             else:
                 found |= ANYTHING
         return frozenset(found)
@@ -339,13 +359,13 @@ class Models(Library):
         truths = {truth_of_one(v) for v in elements}
         stops = name == "any"
         if truths == {not stops}:
-            return frozenset((Constant.of(not stops),))
+            return just(Constant.of(not stops))
         if all(isinstance(v, Container) and v.length for v in first) and truths == {stops}:
-            return frozenset((Constant.of(stops),))
+            return just(Constant.of(stops))
         if not elements:
             return NOTHING if not first else ANYTHING
         depends = depends_of(elements)
-        return frozenset((Unknown.of(depends),)) if depends else ANYTHING
+        return just(Unknown.of(depends)) if depends else ANYTHING
 
 
 def _builtin_kinds(value: Value) -> set[str] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sgl_graph.analyzer.static.facts import Expression
-from sgl_graph.analyzer.static.link.frame import Frame, GuardLink
+from sgl_graph.analyzer.static.link.frame import Frame
 from sgl_graph.analyzer.static.link.truth import truth_of
 from sgl_graph.analyzer.static.link.values import NOTHING, Constant, Container, Value, Values
 from sgl_graph.analyzer.static.linked import Truth
@@ -51,7 +51,7 @@ def select(interpreter: Interpreter, frame: Frame, e: Expression) -> Values | No
         if not row:
             passed = None
             break
-        interpreter.statements.assign_local(frame, target, row)
+        interpreter.assignments.assign_local(frame, target, row)
         passed = _passes(interpreter, frame, tests)
         if passed is None:
             break
@@ -77,8 +77,8 @@ def _passes(interpreter: Interpreter, frame: Frame, tests: list[Expression]) -> 
             truth = Truth.UNKNOWN
         if truth is Truth.FALSE:
             return truth
-        frame.guards = GuardLink(frame.guards, test, False, frame.file, interpreter.line, truth, depends)
-        interpreter.statements.narrow(frame, test, True)
+        frame.guards = interpreter.world.guard(frame.guards, test, False, frame.file, interpreter.line, truth, depends)
+        interpreter.narrowing.narrow(frame, test, True)
         if truth is Truth.UNKNOWN:
             result = truth
     return result

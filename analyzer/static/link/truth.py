@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from sgl_graph.analyzer.static.link.sets import traits
 from sgl_graph.analyzer.static.link.values import (
     ANYTHING,
     BOTH,
@@ -28,6 +29,7 @@ from sgl_graph.analyzer.static.link.values import (
     Value,
     Values,
     depends_of,
+    just,
     resting_on,
 )
 from sgl_graph.analyzer.static.linked import Truth
@@ -53,14 +55,13 @@ def truth_of(values: Values) -> tuple[Truth | None, tuple[str, ...]]:
     """Whether a test holds, and the configuration that an unknown rests on; None when nothing has arrived yet."""
     if not values:
         return None, ()
-    seen: set[bool | None] = set()
-    for value in values:
-        seen.add(truth_of_one(value))
-    if seen == {True}:
-        return Truth.TRUE, ()
-    if seen == {False}:
-        return Truth.FALSE, ()
-    return Truth.UNKNOWN, depends_of(values)
+    truth: bool | None = None
+    for position, value in enumerate(values):
+        one = truth_of_one(value)
+        if one is None or (position and one is not truth):
+            return Truth.UNKNOWN, depends_of(values)
+        truth = one
+    return (Truth.TRUE if truth else Truth.FALSE), ()
 
 
 def truth_of_one(value: Value) -> bool | None:
@@ -92,12 +93,12 @@ def negate(values: Values) -> Values:
     if truth is None:
         return NOTHING
     if truth is Truth.TRUE:
-        return frozenset((FALSE,))
+        return just(FALSE)
     if truth is Truth.FALSE:
-        return frozenset((TRUE,))
+        return just(TRUE)
     if not depends and all(isinstance(value, Constant) for value in values):
         return BOTH
-    return frozenset((Unknown.of(depends),)) if depends else ANYTHING
+    return just(Unknown.of(depends)) if depends else ANYTHING
 
 
 def fold_binary(op: str, left: Values, right: Values) -> Values:
@@ -106,8 +107,10 @@ def fold_binary(op: str, left: Values, right: Values) -> Values:
         return NOTHING
     function = _BINARY.get(op)
     depends = resting_on(left, right)
-    unknown: Values = frozenset((Unknown.of(depends),)) if depends else ANYTHING
+    unknown: Values = just(Unknown.of(depends)) if depends else ANYTHING
     if function is None or len(left) * len(right) > _MOST_PAIRS:
+        return unknown
+    if not traits(left).constant or not traits(right).constant:
         return unknown
     found: set[Value] = set()
     for a in left:
@@ -145,8 +148,8 @@ def compare(op: str, left: Values, right: Values) -> Values:
     if not left or not right:
         return NOTHING
     depends = resting_on(left, right)
-    unknown: Values = frozenset((Unknown.of(depends),)) if depends else ANYTHING
-    if len(left) * len(right) > _MOST_PAIRS:
+    unknown: Values = just(Unknown.of(depends)) if depends else ANYTHING
+    if len(left) * len(right) > _MOST_PAIRS or traits(left).unknown or traits(right).unknown:
         return unknown
     found: set[Value] = set()
     for a in left:

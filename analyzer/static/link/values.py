@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     from sgl_graph.analyzer.static.facts import ClassFacts, FunctionFacts
+    from sgl_graph.analyzer.static.link.cells import Cell
     from sgl_graph.analyzer.static.link.heap import Activation, Heap
     from sgl_graph.analyzer.static.project import Module
 
@@ -14,13 +15,23 @@ Scalar = str | int | float | bool | None
 
 
 class Value:
-    """Base of abstract values."""
+    """Base of abstract values; `only` is the set of just this one, made on first use by `just`."""
 
-    __slots__ = ()
+    __slots__ = ("only",)
+    only: Values
 
 
 Values = frozenset[Value]
 NOTHING: Values = frozenset()
+
+
+def just(value: Value) -> Values:
+    """The set of one value: one object for each."""
+    try:
+        return value.only
+    except AttributeError:
+        only = value.only = frozenset((value,))
+        return only
 
 
 class Constant(Value):
@@ -67,11 +78,11 @@ class Unknown(Value):
 
 
 UNKNOWN = Unknown.of()
-ANYTHING: Values = frozenset((UNKNOWN,))
+ANYTHING = just(UNKNOWN)
 NONE = Constant.of(None)
 TRUE = Constant.of(True)
 FALSE = Constant.of(False)
-JUST_NONE: Values = frozenset((NONE,))
+JUST_NONE = just(NONE)
 BOTH: Values = frozenset((TRUE, FALSE))
 
 
@@ -123,7 +134,7 @@ class ImportReference(Value):
 class FunctionValue(Value):
     """A function of the checkout, closed over the activation in which it was defined."""
 
-    __slots__ = ("facts", "index", "module", "owner", "parent", "qualname")
+    __slots__ = ("defaults", "facts", "index", "module", "owner", "parent", "qualname")
 
     def __init__(self, module: Module, index: int, parent: Activation | None, owner: ClassValue | None) -> None:
         self.module = module
@@ -132,6 +143,8 @@ class FunctionValue(Value):
         self.parent = parent
         self.owner = owner
         self.qualname = f"{module.name}:{self.facts.qualname}"
+        #: Cells of the defaults of its parameters.
+        self.defaults: dict[str, Cell] = {}
 
     def __repr__(self) -> str:
         return f"<function {self.qualname}>"
@@ -140,7 +153,10 @@ class FunctionValue(Value):
 class ClassValue(Value):
     """A class of the checkout; bases are filled when its statement is interpreted."""
 
-    __slots__ = ("bases", "facts", "fields", "index", "marks", "module", "mro", "parent", "qualname", "subclasses")
+    __slots__ = (
+        "attributes", "bases", "declared", "facts", "fields", "index", "line", "made", "marks", "missing", "module",
+        "mro", "own", "parent", "qualname", "setters", "subclasses",
+    )  # fmt: skip
 
     def __init__(self, module: Module, index: int, parent: Activation | None) -> None:
         self.module = module
@@ -150,11 +166,27 @@ class ClassValue(Value):
         self.qualname = f"{module.name}:{self.facts.qualname}"
         self.bases: list[ClassValue | External] = []
         self.mro: tuple[ClassValue | External, ...] = (self,)
+        #: Those of its resolution order that belong to the checkout.
+        self.line: tuple[ClassValue, ...] = (self,)
+        #: Cells by name: of the class body, of attributes of its objects, of their declared types, of setters; and
+        #: those that whoever looked for a name in vain has read.
+        self.own: dict[str, Cell] = {}
+        self.attributes: dict[str, Cell] = {}
+        self.declared: dict[str, Cell] = {}
+        self.setters: dict[str, Cell] = {}
+        self.missing: dict[str, Cell] = {}
+        #: Objects of exactly this class or of a subclass that may exist.
+        self.made: Cell | None = None
         self.subclasses: set[ClassValue] = set()
         #: `dataclass`, `enum`, `namedtuple`, `struct`: what its decorators and bases make of it.
         self.marks: set[str] = set()
         #: Annotated fields in order, for generated constructors: name to (has default).
         self.fields: dict[str, bool] = {}
+
+    def resolve_in(self, mro: tuple[ClassValue | External, ...]) -> None:
+        """Set the resolution order."""
+        self.mro = mro
+        self.line = tuple(base for base in mro if isinstance(base, ClassValue))
 
     def __repr__(self) -> str:
         return f"<class {self.qualname}>"
@@ -166,15 +198,20 @@ class Instance(Value):
     `place` tells apart the objects of a class that wraps functions: one for each place of creation.
     """
 
-    __slots__ = ("cls", "fuzzy", "key", "place")
+    __slots__ = ("attributes", "cls", "fuzzy", "place")
     _known: ClassVar[dict[tuple[ClassValue, bool, Hashable], Instance]] = {}
 
     def __init__(self, cls: ClassValue, fuzzy: bool, place: Hashable) -> None:
         self.cls = cls
         self.fuzzy = fuzzy
         self.place = place
-        #: What the cells of its attributes are keyed by.
-        self.key: Hashable = cls if place is None else (cls, place)
+        #: Cells of its attributes.
+        self.attributes: dict[str, Cell] = cls.attributes if place is None else {}
+
+    @classmethod
+    def placed(cls) -> Iterable[Instance]:
+        """Objects that are told apart by where they were made."""
+        return (instance for instance in cls._known.values() if instance.place is not None)
 
     @classmethod
     def of(cls, owner: ClassValue, fuzzy: bool = False, place: Hashable = None) -> Instance:
@@ -257,21 +294,29 @@ class Wrapped(Value):
 class Container(Value):
     """A list, tuple, set, dict or partial created at one place; its elements live in the heap."""
 
-    __slots__ = ("_heap", "_length", "_settled", "factory", "kind", "serial")
+    __slots__ = ("_heap", "_length", "_lengths", "_settled", "elements", "factory", "keys", "kind", "serial", "whole")
 
     def __init__(self, kind: str, serial: int, heap: Heap) -> None:
         self.kind = kind
         self.serial = serial
         self._heap = heap
         self._length: int | None = None
+        self._lengths: Cell | None = None
         self._settled = False
+        #: Cells of elements by key (None: under any key); of all of them together; and of the keys of a dictionary.
+        self.elements: dict[Hashable, Cell] = {}
+        self.whole: Cell | None = None
+        self.keys: Cell | None = None
         #: For `defaultdict`: the callable that makes a missing value.
         self.factory: Values = NOTHING
 
     @property
     def length(self) -> int | None:
         """Number of positions when it is fixed (tuples and list displays); who reads it is told when it is not any more."""
-        self._heap.read(self._heap.cell(("length", self)))
+        lengths = self._lengths
+        if lengths is None:
+            lengths = self._lengths = self._heap.new_cell()
+        self._heap.read(lengths)
         return self._length
 
     @length.setter
@@ -282,7 +327,8 @@ class Container(Value):
             self._length = length
         elif self._length is not None and length != self._length:
             self._length = None
-            self._heap.write(self._heap.cell(("length", self)), ANYTHING)
+            if self._lengths is not None:
+                self._heap.write(self._lengths, ANYTHING)
 
     def __repr__(self) -> str:
         return f"<{self.kind} #{self.serial}>"

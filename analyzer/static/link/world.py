@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 
 from sgl_graph.analyzer.static.facts import Expression
-from sgl_graph.analyzer.static.link.frame import Frame, GuardLink
-from sgl_graph.analyzer.static.link.heap import Activation, Cell, Heap
+from sgl_graph.analyzer.static.link.cells import Cell, cell_in
+from sgl_graph.analyzer.static.link.frame import Frame, GuardLink, openness
+from sgl_graph.analyzer.static.link.heap import Activation, Heap
 from sgl_graph.analyzer.static.link.oracle import Oracle
 from sgl_graph.analyzer.static.link.values import (
+    NOTHING,
     Bound,
     ClassValue,
+    Configured,
     Constant,
     Container,
     EnumMember,
     External,
     FunctionValue,
     Instance,
+    Unknown,
     Value,
     Values,
+    just,
 )
-from sgl_graph.analyzer.static.linked import Known
+from sgl_graph.analyzer.static.linked import Known, Truth
 from sgl_graph.analyzer.static.project import Module, Project
 from sgl_graph.analyzer.static.questions import question
 
@@ -42,8 +47,8 @@ _STANDARD = ("contextlib.ExitStack", "contextlib.AsyncExitStack", "concurrent.fu
 class CallRecord:
     """What is known of one call expression, over all contexts in which it was interpreted."""
 
-    __slots__ = ("caller", "constructs", "entered", "expression", "externals", "guards", "known", "line", "live",
-                 "module", "now", "placed", "receivers", "targets")  # fmt: skip
+    __slots__ = ("caller", "constructs", "entered", "evaluated_by", "expression", "externals", "guards", "known", "line", "live",
+                 "module", "now", "placed", "received", "receivers", "targets")  # fmt: skip
 
     def __init__(self, caller: str, module: Module, expression: Expression, line: int) -> None:
         self.caller = caller
@@ -51,22 +56,65 @@ class CallRecord:
         self.expression = expression
         self.line = line
         self.targets: dict[str, Known] = {}
-        self.constructs: set[str] = set()
-        self.externals: set[str] = set()
-        self.receivers: set[str] = set()
+        # Sets that are shared: there are tens of thousands of records, and most hold few names or none.
+        self.constructs: frozenset[str] = _NO_NAMES
+        self.externals: frozenset[str] = _NO_NAMES
+        self.receivers: frozenset[str] = _NO_NAMES
+        self.received: Values = NOTHING
         #: The weakest way in which any evaluation knows its callees, and that of the evaluation under way.
         self.known = Known.DIRECT
         self.now = Known.DIRECT
         self.entered = False
-        self.guards: GuardLink | None = None
+        #: Under what it stands where an activation evaluated it last; by activation as soon as there is a second one.
+        self.guards: GuardLink | dict[Activation, GuardLink | None] | None = None
+        self.evaluated_by: Activation | None = None
         self.placed = False
         self.live = False
+
+    def stand(self, activation: Activation, guards: GuardLink | None) -> None:
+        """Note the conditions around it in one activation."""
+        self.placed = True
+        if isinstance(self.guards, dict):
+            self.guards[activation] = guards
+        elif self.evaluated_by is None or self.evaluated_by is activation:
+            self.evaluated_by, self.guards = activation, guards
+        else:
+            self.guards = {self.evaluated_by: self.guards, activation: guards}
+
+    def firmest_guards(self) -> GuardLink | None:
+        """Of the conditions under which several activations evaluate it, those that leave least open: one of them is enough."""
+        return min(self.guards.values(), key=openness) if isinstance(self.guards, dict) else self.guards
+
+    def receive(self, values: Values) -> None:
+        """Note what the receiver may be."""
+        self.received = values
+        self.receivers = _with(self.receivers, frozenset(map(_name_of, values)))
+
+    def add_external(self, path: str) -> None:
+        """Note something outside the checkout that is called."""
+        if path not in self.externals:
+            self.externals = _with(self.externals, frozenset((path,)))
+
+    def add_construct(self, qualname: str) -> None:
+        """Note a class that is instantiated."""
+        if qualname not in self.constructs:
+            self.constructs = _with(self.constructs, frozenset((qualname,)))
 
     def add_target(self, qualname: str) -> None:
         """Note a callee; where several evaluations find it, the strongest way in which one knows it counts."""
         known = self.targets.get(qualname)
         if known is None or _STRENGTH[self.now] < _STRENGTH[known]:
             self.targets[qualname] = self.now
+
+
+def _with(names: frozenset[str], more: frozenset[str]) -> frozenset[str]:
+    """Both sets of names; one object for each result."""
+    both = names | more
+    return _names.setdefault(both, both)
+
+
+_NO_NAMES: frozenset[str] = frozenset()
+_names: dict[frozenset[str], frozenset[str]] = {}
 
 
 class World:
@@ -92,7 +140,27 @@ class World:
         self._serial = 0
         #: Keeps callees alive whose identity serves as a key.
         self._held: list[Value] = []
+        self._guards: dict[Hashable, GuardLink] = {}
         self._class_files: dict[str, dict[str, list[str]]] = {}
+
+    # -- guards
+
+    def guard(
+        self,
+        outer: GuardLink | None,
+        test: Expression,
+        negated: bool,
+        file: str,
+        line: int,
+        truth: Truth,
+        depends: tuple[str, ...],
+    ) -> GuardLink:
+        """The one link for a condition below another."""
+        key = (id(outer), id(test), negated, line, truth, depends)
+        known = self._guards.get(key)
+        if known is None:
+            known = self._guards[key] = GuardLink(outer, test, negated, file, line, truth, depends)
+        return known
 
     # -- identity
 
@@ -124,20 +192,19 @@ class World:
 
     def class_cell(self, cls: ClassValue, name: str) -> Cell:
         """The cell of a name in a class body, made on first use; lookups that missed it are told."""
-        key = ("class", cls, name)
-        known = self.heap.known(key)
+        known = cls.own.get(name)
         if known is not None:
             return known
-        cell = self.heap.cell(key)
+        cell = cls.own[name] = Cell()
         for sub in (cls, *cls.subclasses):
-            missed = self.heap.known(("missed", sub, name))
+            missed = sub.missing.get(name)
             if missed is not None:
-                self.heap.write(missed, frozenset((cls,)))
+                self.heap.write(missed, just(cls))
         return cell
 
     def missed(self, cls: ClassValue, name: str) -> None:
         """Note that the activation at work found no such name in a class or its bases."""
-        self.heap.read(self.heap.cell(("missed", cls, name)))
+        self.heap.read(cell_in(cls.missing, name))
 
     # -- containers
 
@@ -145,38 +212,61 @@ class World:
         """Store an element: under a known key, or under any."""
         heap = self.heap
         name = key_of(key) if key is not None else None
-        heap.write(heap.cell(("e", container, name)), values)
-        heap.write(heap.cell(("all", container)), values)
+        heap.write(cell_in(container.elements, name), values)
+        heap.write(self.whole(container), values)
         if key is not None and container.kind == "dict":
-            heap.write(heap.cell(("keys", container)), frozenset((key,)))
+            heap.write(self.keys(container), just(key))
 
     def element(self, container: Container, key: Value | None) -> Values:
         """What an element may be."""
         heap = self.heap
         name = key_of(key) if key is not None else None
         if name is None:
-            return heap.read(heap.cell(("all", container)))
-        known = heap.read(heap.cell(("e", container, name)))
-        anywhere = heap.read(heap.cell(("e", container, None)))
+            return heap.read(self.whole(container))
+        known = heap.read(cell_in(container.elements, name))
+        anywhere = heap.read(cell_in(container.elements, None))
         return known | anywhere if anywhere else known
 
     def all_elements(self, container: Container) -> Values:
-        return self.heap.read(self.heap.cell(("all", container)))
+        return self.heap.read(self.whole(container))
+
+    def whole(self, container: Container) -> Cell:
+        """The cell of all elements together."""
+        cell = container.whole
+        if cell is None:
+            cell = container.whole = Cell()
+        return cell
+
+    def keys(self, container: Container) -> Cell:
+        """The cell of a dictionary's keys."""
+        cell = container.keys
+        if cell is None:
+            cell = container.keys = Cell()
+        return cell
+
+    def anywhere(self, container: Container) -> Cell:
+        """The cell of elements under no particular key."""
+        return cell_in(container.elements, None)
 
     # -- hierarchy
 
     def instantiated(self, instance: Instance) -> None:
         """Note that an object of exactly this class may exist."""
-        exact = frozenset((instance,))
-        for base in instance.cls.mro:
-            if isinstance(base, ClassValue):
-                self.heap.write(self.heap.cell(("sub", base)), exact)
+        exact = just(instance)
+        for base in instance.cls.line:
+            self.heap.write(self._made(base), exact)
+
+    def _made(self, cls: ClassValue) -> Cell:
+        cell = cls.made
+        if cell is None:
+            cell = cls.made = Cell()
+        return cell
 
     def concrete(self, instance: Instance) -> list[Instance]:
         """The exact instances that a possibly fuzzy one stands for."""
         if not instance.fuzzy:
             return [instance]
-        known = self.heap.read(self.heap.cell(("sub", instance.cls)))
+        known = self.heap.read(self._made(instance.cls))
         found = sorted((v for v in known if isinstance(v, Instance)), key=lambda v: v.cls.qualname)
         return found or [Instance.of(instance.cls)]
 
@@ -204,21 +294,22 @@ class World:
         line: int,
         known: Known,
         *,
-        receivers: Iterable[str] = (),
+        receivers: Values = NOTHING,
         entered: bool = False,
+        place: object = None,
     ) -> CallRecord:
-        """The record of a call expression, updated with where it stands now."""
+        """The record of a call expression, updated with where it stands now; `place` tells it apart if it does not itself."""
         caller = frame.activation.qualname
-        key = (caller, id(expression))
+        key = (caller, id(expression if place is None else place))
         record = self.records.get(key)
         if record is None:
             record = self.records[key] = CallRecord(caller, frame.activation.module, expression, line)
         if not self.survey or not record.placed:
-            record.guards = frame.guards
-            record.placed = True
+            record.stand(frame.activation, frame.guards)
         if not self.survey:
             record.live = True
-        record.receivers.update(receivers)
+        if receivers is not record.received:
+            record.receive(receivers)
         record.entered |= entered
         record.now = known
         if _STRENGTH[known] > _STRENGTH[record.known]:
@@ -234,14 +325,23 @@ class World:
             record = self.records[key] = CallRecord(caller, frame.activation.module, ["x"], line)
             self._held.append(callee)
         if not self.survey or not record.placed:
-            record.guards = frame.guards
-            record.placed = True
+            record.stand(frame.activation, frame.guards)
         if not self.survey:
             record.live = True
         record.now = known
         if _STRENGTH[known] > _STRENGTH[record.known]:
             record.known = known
         return record
+
+
+def _name_of(value: Value) -> str:
+    if isinstance(value, (Instance, Configured)):
+        return value.cls.qualname
+    if isinstance(value, External):
+        return value.path
+    if isinstance(value, ClassValue):
+        return value.qualname
+    return "?" if isinstance(value, Unknown) else type(value).__name__.lower()
 
 
 def key_of(value: Value) -> Hashable:

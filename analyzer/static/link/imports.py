@@ -1,0 +1,80 @@
+"""Import statements: names bound to references, which are followed when somebody reads them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sgl_graph.analyzer.static.facts import Statement
+from sgl_graph.analyzer.static.link.cells import Cell
+from sgl_graph.analyzer.static.link.frame import Frame
+from sgl_graph.analyzer.static.link.values import (
+    Constant,
+    just,
+)
+
+if TYPE_CHECKING:
+    from sgl_graph.analyzer.static.link.interpreter import Interpreter
+
+
+class Imports:
+    """Interprets import statements."""
+
+    def __init__(self, interpreter: Interpreter) -> None:
+        self._in = interpreter
+        #: Depth of blocks that only type checkers execute.
+        self.typing = 0
+
+    def plain(self, frame: Frame, s: Statement) -> bool:
+        """`import a.b as c`."""
+        for dotted, renamed in s[2]:
+            self._note(dotted)
+            frame.imports.add(renamed or dotted.split(".")[0])
+            if renamed is not None:
+                self._in.assignments.bind(frame, renamed, just(self._in.expressions.reference(dotted, None)))
+            else:
+                self._in.assignments.bind(
+                    frame, dotted.split(".")[0], self._in.attributes.imported(dotted.split(".")[0], None)
+                )
+        return True
+
+    def names(self, frame: Frame, s: Statement) -> bool:
+        """`from a import b as c`."""
+        module = frame.activation.module.absolute(s[2], s[3])
+        self._note(module)
+        if s[4] == "*":
+            self._star(frame, module)
+            return True
+        for name, renamed in s[4]:
+            self._note(f"{module}.{name}")
+            reference = self._in.expressions.reference(module, name)
+            frame.imports.add(renamed or name)
+            self._in.assignments.bind(frame, renamed or name, just(reference))
+        return True
+
+    def _note(self, name: str) -> None:
+        world = self._in.world
+        if not self.typing and not world.survey and name not in world.imported and world.project.has_module(name):
+            world.imported.add(name)
+
+    def _star(self, frame: Frame, module: str) -> None:
+        self._in.ensure_module(module)
+        table = self._in.world.globals.get(module)
+        if table is None:
+            return
+        activation = self._in.module_activation(module)
+        if activation is not None and frame.activation.function is None and activation is not frame.activation:
+            # Names that the other module binds later reach this one when it is interpreted again.
+            self._in.world.heap.read(self._in.global_cell(module, "*"))
+        listed = self._listed(table)
+        for name in sorted(listed) if listed is not None else list(table):
+            if listed is not None or (not name.startswith("_") and name != "*"):
+                frame.imports.add(name)
+                self._in.assignments.bind(frame, name, just(self._in.expressions.reference(module, name)))
+
+    def _listed(self, table: dict[str, Cell]) -> set[str] | None:
+        """Names of a module's `__all__`; None where it has none or it is computed."""
+        if "__all__" not in table:
+            return None
+        values = self._in.models.iterate(self._in.world.heap.read(table["__all__"]))
+        names = {v.value for v in values if isinstance(v, Constant) and isinstance(v.value, str)}
+        return names if names and len(names) == len(values) else None

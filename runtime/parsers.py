@@ -66,11 +66,14 @@ class Parsers:
         return self._pending.pop(path).result()
 
     def narrow(self) -> None:
-        """Leave a core, and the memory of a parser, to whoever asks: from now on one of the processes less, if there are several."""
+        """Leave a core and memory to whoever asks: from now on one process less, if there are several.
+
+        Those that are idle end, for they hold what their files left behind; new ones start small.
+        """
         with self._changed:
             self._allowed = max(1, self._jobs - 1)
-            surplus = self._surplus()
-        _end(surplus)
+            idle, self._idle = self._idle, []
+        _end(idle)
 
     def rest(self) -> None:
         """Let the processes go when nothing was asked of them for a while; they come back when something is."""

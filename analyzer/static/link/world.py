@@ -156,7 +156,7 @@ class World:
         depends: tuple[str, ...],
     ) -> GuardLink:
         """The one link for a condition below another."""
-        key = (id(outer), id(test), negated, line, truth, depends)
+        key = (id(outer), id(test), negated, file, line, truth, depends)  # uses of one name are one object
         known = self._guards.get(key)
         if known is None:
             known = self._guards[key] = GuardLink(outer, test, negated, file, line, truth, depends)

@@ -445,3 +445,31 @@ LOOKUP = """
 def test_a_handler_runs_only_where_its_body_may_raise(tmp_path: Path, name: str, other: str) -> None:
     p = program(tmp_path, WORKERS + LOOKUP.format(name=name))
     assert p.reached("work:no") == other
+
+
+def test_like_conditions_of_two_files_are_two(tmp_path: Path) -> None:
+    """The same name is tested in the same line of both, under the same guards: each call is under that of its own file."""
+    body = """
+        def step(enabled):
+            if enabled:
+                work.yes()
+        """
+    p = program(
+        tmp_path,
+        WORKERS
+        + """
+        # file: main.py
+        import one
+        import two
+
+        def run(enabled):
+            one.step(enabled)
+            two.step(enabled)
+        """
+        + "".join(f"\n        # file: {name}.py\n        import work\n{body}" for name in ("one", "two")),
+    )
+    for name in ("one", "two"):
+        [edge] = p.linked.graph.get_edge_data(f"{name}:step", "work:yes").values()
+        assert [(guard.file, guard.text, guard.value.value) for guard in edge["guards"]] == [
+            (f"{name}.py", "enabled", "unknown")
+        ]

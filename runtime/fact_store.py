@@ -11,7 +11,7 @@ from pathlib import Path
 
 import platformdirs
 
-_EXTRACTOR_MODULES = ("facts", "lower", "positions")
+_EXTRACTOR_MODULES = ("facts", "lower", "lower_expressions", "lower_patterns", "positions")
 
 
 @functools.cache

@@ -55,13 +55,13 @@ class Assignments:
             self.bind(frame, target[1], values)
         elif kind == "a":
             owner = self._in.expressions.eval(frame, target[1])
-            self._in.attributes.put(owner, target[2], values)
-            self._in.calls.given_away(frame, owner, values)
+            self._in.stores.put(owner, target[2], values)
+            self._in.implicit.given_away(frame, owner, values)
         elif kind == "s":
             owner = self._in.expressions.eval(frame, target[1])
             keys = self._in.expressions.index(frame, target[2])
             self._in.models.store_item(frame, owner, keys, values)
-            self._in.calls.given_away(frame, owner, values)
+            self._in.implicit.given_away(frame, owner, values)
         elif kind in ("t", "L"):
             self._unpack(frame, target[1], values)
         elif kind == "*":

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from sgl_graph.analyzer.static.link.cells import cell_in
+from sgl_graph.analyzer.static.link.class_level import MOST_NESTED
 from sgl_graph.analyzer.static.link.sets import traits
 from sgl_graph.analyzer.static.link.values import (
     ANYTHING,
@@ -45,8 +46,6 @@ if TYPE_CHECKING:
 _DEEPEST_PATH = 8
 #: Names below a module that nobody follows are told apart down to this depth.
 _DEEPEST_FOREIGN = 3
-#: Lookups of one attribute through properties and `__getattr__` that may nest.
-_MOST_NESTED = 12
 
 
 class Attributes:
@@ -55,7 +54,6 @@ class Attributes:
     def __init__(self, interpreter: Interpreter) -> None:
         self._in = interpreter
         self._world = interpreter.world
-        self._nested = 0
         self._table: dict[type, Callable[[Any, str], Values]] = {
             Instance: self._instance, Unknown: self._itself, External: self._external, ModuleValue: self._module,
             Configured: self._configured, Foreign: self._foreign, ClassValue: self.of_class,
@@ -171,7 +169,7 @@ class Attributes:
             world.heap.read(cell)
             fallback = world.globals.get(module, {}).get("__getattr__")
             if fallback is not None:
-                return self._in.calls.call_simple(world.heap.read(fallback), [just(Constant.of(name))])
+                return self._in.implicit.call_simple(world.heap.read(fallback), [just(Constant.of(name))])
         return NOTHING
 
     def resolve(self, values: Values) -> Values:
@@ -198,14 +196,14 @@ class Attributes:
             return just(self._in.module_value(module) if inside else External.of(module))
         if not inside:
             return just(External.of(f"{module}.{name}"))
-        if self._nested > _MOST_NESTED:
+        if self._in.class_level.nested > MOST_NESTED:
             self._world.heap.volatile = True
             return NOTHING
-        self._nested += 1
+        self._in.class_level.nested += 1
         try:
             return self.of_module(module, name) or self._in.starved()
         finally:
-            self._nested -= 1
+            self._in.class_level.nested -= 1
 
     # -- externals, functions, enumerations
 
@@ -238,7 +236,7 @@ class Attributes:
         if name in ("value", "_value_"):
             cell = cell_in(value.cls.own, value.name)
             return self._world.heap.read(cell) or ANYTHING
-        return self._bind(value.cls, value, name) or ANYTHING
+        return self._in.class_level.find(value.cls, value, name) or ANYTHING
 
     def _configured(self, value: Configured, name: str) -> Values:
         world = self._world
@@ -301,7 +299,7 @@ class Attributes:
         if settled is not None and not any(map(_is_method, settled)):
             return settled | heap.read(cell_in(instance.attributes, name))
         found: Values = heap.read(cell_in(instance.attributes, name))
-        bound = self._bind(cls, own, name)
+        bound = self._in.class_level.find(cls, own, name)
         if bound:
             found = found | bound if found else bound
         if found:
@@ -312,7 +310,7 @@ class Attributes:
         declared = self.declared(cls, name)
         if declared:
             return declared
-        dynamic = self._dynamic(cls, own, name)
+        dynamic = self._in.class_level.dynamic(cls, own, name)
         if dynamic is not None:
             return dynamic
         for base in cls.mro:
@@ -335,93 +333,6 @@ class Attributes:
                 return heap.read(cell)
         return NOTHING
 
-    def class_level(self, cls: ClassValue, name: str, receiver: Value) -> Values:
-        """What the class itself (not the object) gives for a name, seen through a receiver."""
-        return self._bind(cls, receiver, name)
-
-    def has_dynamic(self, cls: ClassValue) -> bool:
-        """Whether the class answers for unknown names by `__getattr__`."""
-        return self._has(cls, "__getattr__")
-
-    def _bind(self, cls: ClassValue, receiver: Value, name: str, after: ClassValue | None = None) -> Values:
-        """Class-level attribute seen through a receiver."""
-        heap = self._world.heap
-        skipping = after is not None
-        for base in cls.line:
-            if skipping:
-                skipping = base is not after
-                continue
-            cell = base.own.get(name)
-            values = self.resolve(heap.read(cell)) if cell is not None else NOTHING
-            if not values:
-                continue
-            generated = "dataclass" in cls.marks and name in base.fields
-            if generated and not any(isinstance(v, (FunctionValue, Wrapped)) for v in values):
-                continue  # the generated constructor stores defaults where no argument was given
-            return self._bound(values, receiver)
-        self._world.missed(cls, name)
-        return NOTHING
-
-    def _bound(self, values: Values, receiver: Value) -> Values:
-        if len(values) == 1:
-            (only,) = values
-            if type(only) is FunctionValue:
-                return just(Bound.of(only, receiver))
-        found: set[Value] = set()
-        for value in values:
-            if isinstance(value, FunctionValue):
-                found.add(Bound.of(value, receiver))
-            elif isinstance(value, Wrapped):
-                found |= self._wrapped(value, receiver)
-            elif isinstance(value, Instance) and self._has(value.cls, "__get__"):
-                if self._nested > _MOST_NESTED:
-                    self._world.heap.volatile = True
-                    return ANYTHING
-                self._nested += 1
-                try:
-                    getter = self.of_instance(value, "__get__")
-                    found |= self._in.calls.call_simple(getter, [just(receiver), ANYTHING])
-                finally:
-                    self._nested -= 1
-            elif isinstance(value, Container) and value.kind == "partialmethod":
-                found |= frozenset(
-                    Bound.of(inner, receiver) for inner in self._world.element(value, Constant.of("func"))
-                )
-            else:
-                found.add(value)
-        return frozenset(found)
-
-    def _wrapped(self, value: Wrapped, receiver: Value) -> Values:
-        if value.kind == "property":
-            if self._nested > _MOST_NESTED:
-                self._world.heap.volatile = True
-                return ANYTHING
-            self._nested += 1
-            try:
-                return self._in.calls.call_simple(just(Bound.of(value.function, receiver)), [])
-            finally:
-                self._nested -= 1
-        if value.kind == "staticmethod":
-            return just(value.function)
-        if value.kind == "classmethod":
-            owner = getattr(receiver, "cls", receiver)
-            return just(Bound.of(value.function, owner))
-        return just(Bound.of(value, receiver))
-
-    def _has(self, cls: ClassValue, name: str) -> bool:
-        return any(name in base.own for base in cls.line)
-
-    def _dynamic(self, cls: ClassValue, receiver: Value, name: str) -> Values | None:
-        """`__getattr__` of the class, asked for this one name."""
-        if name.startswith("__") or self._nested > _MOST_NESTED or not self._has(cls, "__getattr__"):
-            return None
-        getter = self._bind(cls, receiver, "__getattr__")
-        self._nested += 1
-        try:
-            return self._in.calls.call_simple(getter, [just(Constant.of(name))], context=("getattr", name))
-        finally:
-            self._nested -= 1
-
     def _super(self, value: Super, name: str) -> Values:
         receiver = value.receiver
         if isinstance(receiver, ClassValue):
@@ -431,7 +342,7 @@ class Attributes:
             if not isinstance(owner, ClassValue):
                 return ANYTHING
             mro_of = owner
-        found = self._bind(mro_of, receiver, name, after=value.cls)
+        found = self._in.class_level.find(mro_of, receiver, name, after=value.cls)
         if found:
             return found
         if name == "__new__":
@@ -448,51 +359,9 @@ class Attributes:
         for suffix, name_of_caller, steps in _TEMPLATES:
             if name == name_of_caller and base.path.endswith(suffix):
                 for step in steps:
-                    self._in.calls.call_simple(self._bind(cls, receiver, step), [ANYTHING] * 3, known=Known.OVERRIDE)
-
-    # -- stores
-
-    def put(self, targets: Values, name: str, values: Values) -> None:
-        """`x.name = values` for anything in `targets`."""
-        if not values:
-            return
-        heap = self._world.heap
-        for target in targets:
-            if isinstance(target, Instance):
-                for concrete in self._world.concrete(target):
-                    self._put_instance(concrete, name, values)
-                if target.fuzzy:
-                    heap.write(cell_in(target.cls.attributes, name), values)
-            elif isinstance(target, ClassValue):
-                heap.write(self._world.class_cell(target, name), values)
-            elif isinstance(target, (Configured, Foreign)):
-                heap.write(heap.cell(("configured", target.handle, name)), values)
-                heap.write(heap.cell(("rewritten", name)), values)
-            elif isinstance(target, ModuleValue):
-                heap.write(self._in.global_cell(target.name, name), values)
-            elif isinstance(target, FunctionValue):
-                heap.write(heap.cell(("function", target, name)), values)
-            elif isinstance(target, External):
-                heap.write(heap.cell(("external", f"{target.path}.{name}")), values)
-            elif isinstance(target, EnumMember):
-                heap.write(self._world.class_cell(target.cls, name), values)
-            elif isinstance(target, Container) and target.kind == "namespace":
-                self._world.put(target, Constant.of(name), values)
-
-    def _put_instance(self, instance: Instance, name: str, values: Values) -> None:
-        world = self._world
-        heap = world.heap
-        cls = instance.cls
-        for base in cls.line:
-            setter = base.setters.get(name)
-            if setter is not None:
-                functions = frozenset(Bound.of(f, instance) for f in heap.read(setter) if isinstance(f, FunctionValue))
-                self._in.calls.call_simple(functions, [values])
-                return
-        writer = heap.current
-        if writer is not None and world.oracle.settles(cls.qualname, name, writer):
-            return
-        heap.write(cell_in(instance.attributes, name), values)
+                    self._in.implicit.call_simple(
+                        self._in.class_level.find(cls, receiver, step), [ANYTHING] * 3, known=Known.OVERRIDE
+                    )
 
 
 #: Bases of the standard library whose `start` leads to `run`.

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING
 
 from sgl_graph.analyzer.static.facts import GENERATOR, Expression
 from sgl_graph.analyzer.static.link.arguments import Arguments
 from sgl_graph.analyzer.static.link.binding import bind
-from sgl_graph.analyzer.static.link.cells import cell_in
 from sgl_graph.analyzer.static.link.factories import Factories
 from sgl_graph.analyzer.static.link.frame import Frame
 from sgl_graph.analyzer.static.link.heap import Activation
-from sgl_graph.analyzer.static.link.sets import ordered, traits
+from sgl_graph.analyzer.static.link.sets import ordered
 from sgl_graph.analyzer.static.link.values import (
     ANYTHING,
     NOTHING,
@@ -45,10 +44,10 @@ if TYPE_CHECKING:
 _CONTEXTUAL = (Constant, EnumMember)
 #: Constant arguments beyond this many combinations share one context.
 _MOST_CONTEXTS = 24
-#: A class with one of these wraps a function as a rule; its objects are told apart by where they are made, up to a number.
-_WRAPPING = ("__call__", "__get__")
-_MOST_PLACES = 400
 _ENTERING = ("enter_context", "enter_async_context")
+
+
+from sgl_graph.analyzer.static.link.construction import is_torch_module
 
 
 class Calls:
@@ -57,8 +56,6 @@ class Calls:
     def __init__(self, interpreter: Interpreter) -> None:
         self._in = interpreter
         self._world = interpreter.world
-        self._places: dict[ClassValue, set[Hashable]] = {}
-        self._wrapping: dict[ClassValue, bool] = {}
         self._contexts: dict[FunctionValue, set[Hashable]] = {}
         self._factories = Factories()
         self._generated: dict[tuple[Activation, bool], Generated] = {}
@@ -150,11 +147,11 @@ class Calls:
     def invoke(self, frame: Frame, callee: Value, arguments: Arguments, record: CallRecord, site: Hashable) -> Values:
         """Call one value."""
         if isinstance(callee, FunctionValue):
-            return self._function(callee, None, arguments, record, site)
+            return self.function(callee, None, arguments, record, site)
         if isinstance(callee, Bound):
-            return self._bound(frame, callee, arguments, record, site)
+            return self.bound(frame, callee, arguments, record, site)
         if isinstance(callee, ClassValue):
-            return self._construct(frame, callee, arguments, record, site)
+            return self._in.construction.construct(frame, callee, arguments, record, site)
         if isinstance(callee, Builtin):
             record.add_external(f"builtins.{callee.name}")
             return self._in.models.builtin(frame, callee.name, arguments, record, site)
@@ -183,10 +180,11 @@ class Calls:
 
     # -- functions
 
-    def _bound(self, frame: Frame, callee: Bound, arguments: Arguments, record: CallRecord, site: Hashable) -> Values:
+    def bound(self, frame: Frame, callee: Bound, arguments: Arguments, record: CallRecord, site: Hashable) -> Values:
+        """Call a function with its receiver."""
         function, receiver = callee.function, callee.receiver
         if isinstance(function, FunctionValue):
-            return self._function(function, receiver, arguments, record, site)
+            return self.function(function, receiver, arguments, record, site)
         if isinstance(function, Wrapped) and function.kind == "contextmanager":
             inner = self._activate_all(function.function, receiver, arguments, record, site)
             return frozenset(self._generator(activation, True) for activation in inner)
@@ -202,9 +200,10 @@ class Calls:
             return []
         return [self._activate(function, receiver, arguments, record, site)]
 
-    def _function(
+    def function(
         self, function: FunctionValue, receiver: Value | None, arguments: Arguments, record: CallRecord, site: Hashable
     ) -> Values:
+        """Call a function of the checkout: the configuration answers, or it is interpreted."""
         if not arguments.keywords and (
             receiver is None
             or isinstance(receiver, Configured)
@@ -260,10 +259,11 @@ class Calls:
                 receiver = self_like
         activation = self._in.activation(function, self_like, context)
         bind(self._world, activation, receiver, positional, arguments)
-        self._demand(activation)
+        self.demand(activation)
         return activation
 
-    def _demand(self, activation: Activation) -> None:
+    def demand(self, activation: Activation) -> None:
+        """Have a callee interpreted; what is being unwrapped ends there."""
         held, self._unwrapping = self._unwrapping, frozenset()
         self._in.demand(activation)
         self._unwrapping = held
@@ -303,103 +303,6 @@ class Calls:
             seen.add(context)
         return context
 
-    # -- classes and objects
-
-    def _construct(
-        self, frame: Frame, cls: ClassValue, arguments: Arguments, record: CallRecord, site: Hashable
-    ) -> Values:
-        record.add_construct(cls.qualname)
-        world = self._world
-        heap = world.heap
-        if "enum" in cls.marks:
-            return self._in.models.enum_member(cls, arguments)
-        instance = Instance.of(cls, place=self._place(cls, site))
-        made: Values = just(instance)
-        for base in cls.mro:
-            if isinstance(base, ClassValue):
-                maker = base.own.get("__new__")
-                if maker is not None:
-                    for value in heap.read(maker):
-                        inner = value.function if isinstance(value, Wrapped) else value
-                        if isinstance(inner, FunctionValue):
-                            with_cls = Arguments(
-                                [just(cls), *arguments.positional],
-                                arguments.keywords, arguments.star, arguments.double,
-                            )  # fmt: skip
-                            returned = self._function(inner, None, with_cls, record, site)
-                            objects = frozenset(v for v in returned if isinstance(v, Instance))
-                            made = objects or made
-                    break
-        for item in made:
-            if not isinstance(item, Instance):
-                continue
-            world.instantiated(item)
-            self._initialize(frame, item, arguments, record, site)
-        return made
-
-    def _place(self, cls: ClassValue, site: Hashable) -> Hashable:
-        """Where an object is created, for classes whose objects stand for a function or carry values from there."""
-        if not self._wraps(cls):
-            return None
-        current = self._world.heap.current
-        if current is not None and isinstance(current.receiver, Instance) and current.receiver.place is not None:
-            return None  # a wrapper that makes wrappers shall not make ever more of them
-        places = self._places.setdefault(cls, set())
-        place = (current, site)
-        if place not in places:
-            if len(places) >= _MOST_PLACES:
-                return None
-            places.add(place)
-        return place
-
-    def _wraps(self, cls: ClassValue) -> bool:
-        known = self._wrapping.get(cls)
-        if known is None:
-            wraps = any(name in base.own for base in cls.line for name in _WRAPPING)
-            known = (wraps and not _is_torch_module(cls)) or _is_immutable_record(cls)
-            self._wrapping[cls] = known
-        return known
-
-    def _initialize(
-        self, frame: Frame, instance: Instance, arguments: Arguments, record: CallRecord, site: Hashable
-    ) -> None:
-        cls = instance.cls
-        heap = self._world.heap
-        for base in cls.line:
-            initializers = heap.read(cell_in(base.own, "__init__"))
-            for value in initializers:
-                if isinstance(value, FunctionValue):
-                    self._function(value, instance, arguments, record, site)
-                    if "dataclass" not in base.marks:
-                        return
-            if initializers:
-                return
-            if "dataclass" in base.marks:
-                self._generated_init(instance, arguments)
-                after = self._in.attributes.class_level(cls, "__post_init__", instance)
-                for value in after:
-                    if isinstance(value, Bound):
-                        self._bound(frame, value, Arguments(), record, site)
-                return
-
-    def _generated_init(self, instance: Instance, arguments: Arguments) -> None:
-        heap = self._world.heap
-        fields: dict[str, ClassValue] = {}
-        for base in reversed(instance.cls.mro):
-            if isinstance(base, ClassValue):
-                for name in base.fields:
-                    fields[name] = base
-        for position, (name, base) in enumerate(fields.items()):
-            cell = cell_in(instance.attributes, name)
-            if position < len(arguments.positional):
-                heap.write(cell, arguments.positional[position])
-            elif name in arguments.keywords:
-                heap.write(cell, arguments.keywords[name])
-            else:
-                if arguments.star or arguments.double:
-                    heap.write(cell, arguments.star | arguments.double)
-                heap.write(cell, self._in.attributes.resolve(heap.read(cell_in(base.own, name))))
-
     def _object(
         self, frame: Frame, value: Instance | Configured, arguments: Arguments, record: CallRecord, site: Hashable
     ) -> Values:
@@ -412,8 +315,8 @@ class Calls:
             if item in held:
                 continue  # its `__call__` is an object whose `__call__` is the first one
             self._unwrapping = held | {item}
-            callees = self._in.attributes.class_level(item.cls, "__call__", item)
-            if not callees and _is_torch_module(item.cls):
+            callees = self._in.class_level.find(item.cls, item, "__call__")
+            if not callees and is_torch_module(item.cls):
                 callees = self._in.attributes.get(just(item), "forward")
             for callee in callees:
                 found |= self.invoke(frame, callee, arguments, record, site)
@@ -458,121 +361,8 @@ class Calls:
             found |= self.invoke(frame, callee, merged, record, (site, value.serial))
         return frozenset(found)
 
-    # -- calls without a call expression
-
-    def call_simple(
-        self, callees: Values, positional: list[Values], context: Hashable = None, known: Known = Known.DIRECT
-    ) -> Values:
-        """A call that the language makes: property, descriptor, `__getattr__`, `__enter__` ..."""
-        frame = self._in.frame
-        if frame is None or not callees:
-            return NOTHING
-        found: set[Value] = set()
-        for callee in callees:
-            record = self._world.record_implicit(frame, callee, self._in.line, known)
-            if isinstance(callee, Bound) and isinstance(callee.function, FunctionValue) and context is not None:
-                receiver = callee.receiver
-                activation = self._in.activation(callee.function, receiver, context)
-                record.add_target(callee.function.qualname)
-                bind(self._world, activation, receiver, positional, Arguments(positional))
-                self._demand(activation)
-                found |= self._world.heap.read(activation.returns)
-                continue
-            found |= self.invoke(frame, callee, Arguments(positional), record, ("implicit", self._in.line, context))
-        return frozenset(found)
-
-    def construct_raised(self, frame: Frame, values: Values) -> None:
-        """`raise Error`: a class that is raised is instantiated."""
-        classes = frozenset(v for v in values if isinstance(v, ClassValue))
-        self.call_simple(classes, [])
-
-    def call_decorator(
-        self, frame: Frame, expression: Expression, callees: Values, target: Values, line: int
-    ) -> Values:
-        """`@decorator` applied to what it decorates."""
-        self._in.line = line or self._in.line
-        found: set[Value] = set()
-        for callee in callees:
-            record = self._world.record_implicit(frame, callee, self._in.line)
-            site = (frame.activation.qualname, id(expression), "decorator")
-            found |= self.invoke(frame, callee, Arguments([target]), record, site)
-        return frozenset(found) or target
-
-    def call_hook(self, frame: Frame, cls: ClassValue) -> None:
-        """`__init_subclass__` of the bases, as a class statement runs it."""
-        for base in cls.mro[1:]:
-            if isinstance(base, ClassValue):
-                cell = base.own.get("__init_subclass__")
-                if cell is not None:
-                    for value in self._world.heap.read(cell):
-                        inner = value.function if isinstance(value, Wrapped) else value
-                        if isinstance(inner, FunctionValue):
-                            record = self._world.record_implicit(frame, inner, cls.facts.line)
-                            keywords = {
-                                name: self._in.expressions.eval(frame, item) for name, item in cls.facts.keywords
-                            }
-                            self._function(inner, cls, Arguments([], keywords), record, ("subclass", cls))
-                    return
-
-    def enter(self, frame: Frame, entered: list[Any], line: int) -> Values:
-        """Enter a context manager given by an item of a `with`; what `as` binds."""
-        item: Expression = entered[0]
-        values = self._in.expressions.eval(frame, item)
-        self._in.line = line
-        record = self._world.record(
-            frame,
-            item,
-            item[3] if item[0] == "c" else line,
-            Known.DIRECT,
-            entered=True,
-            place=item if item[0] == "c" else entered,
-        )
-        if item[0] != "c":
-            for value in values:
-                if isinstance(value, External):
-                    record.add_external(value.path)
-            record.receive(values)
-        return self.enter_values(frame, values)
-
-    def enter_values(self, frame: Frame, values: Values) -> Values:
-        """What entering any of the values yields."""
-        found: set[Value] = set()
-        for value in values:
-            if isinstance(value, Generated):
-                found |= self._world.heap.read(value.activation.yields)
-            elif isinstance(value, Instance):
-                for concrete in self._world.concrete(value):
-                    enter = self._in.attributes.class_level(concrete.cls, "__enter__", concrete)
-                    leave = self._in.attributes.class_level(concrete.cls, "__exit__", concrete)
-                    enter |= self._in.attributes.class_level(concrete.cls, "__aenter__", concrete)
-                    self.call_simple(leave, [ANYTHING, ANYTHING, ANYTHING])
-                    found |= self.call_simple(enter, []) or just(concrete)
-            elif isinstance(value, External):
-                found.add(value)
-            else:
-                found |= ANYTHING
-        return frozenset(found)
-
     def _escape(self, frame: Frame, arguments: Arguments) -> None:
-        self.escape(frame, arguments.every())
-
-    def escape(self, frame: Frame, groups: Iterable[Values]) -> None:
-        """Functions handed to code that is not seen: they may be called with anything."""
-        for values in groups:
-            for value in traits(values).callables if values else ():
-                known = Known.DIRECT if isinstance(value, Container) else Known.TYPE
-                record = self._world.record_implicit(frame, value, self._in.line, known)
-                self.invoke(frame, value, Arguments([], {}, ANYTHING, ANYTHING), record, ("escape",))
-
-    def given_away(self, frame: Frame, owners: Values, values: Values) -> None:
-        """Functions, and objects that are called like functions, kept by something that is not seen: it may call them."""
-        if not owners or not traits(owners).unknown:
-            return
-        self.escape(frame, (values,))
-        for value in values:
-            if isinstance(value, Instance):
-                for concrete in self._world.concrete(value):
-                    self.escape(frame, (self._in.attributes.class_level(concrete.cls, "__call__", concrete),))
+        self._in.implicit.escape(frame, arguments.every())
 
 
 def _how(callee: Expression, receivers: Values) -> Known:
@@ -589,16 +379,3 @@ def _how(callee: Expression, receivers: Values) -> Known:
 def _is_method(function: FunctionValue) -> bool:
     parameters = function.facts.parameters
     return bool(parameters) and parameters[0].name == "self"
-
-
-def _is_immutable_record(cls: ClassValue) -> bool:
-    """Whether objects keep the fields that they are made with: each carries what its maker had, and nothing else."""
-    if "dataclass" not in cls.marks:
-        return False
-    decorators = (argument for item in cls.facts.decorators if item[0] == "c" for argument in item[2])
-    given = [(argument[1], argument[2]) for argument in decorators if argument[0] == "k"]
-    return any(name == "frozen" and value == ["v", True] for name, value in [*cls.facts.keywords, *given])
-
-
-def _is_torch_module(cls: ClassValue) -> bool:
-    return any(isinstance(base, External) and base.path.endswith("nn.Module") for base in cls.mro)

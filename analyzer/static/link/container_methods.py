@@ -70,7 +70,7 @@ class ContainerMethods(Containers):
                 return just(Typed.of(receiver.elements, False))
             if name == "copy":
                 return just(receiver)
-            self._in.calls.escape(frame, arguments.every())
+            self._in.implicit.escape(frame, arguments.every())
             return ANYTHING
         if isinstance(receiver, Constant):
             return self._string_method(receiver, name, arguments, frame, site)
@@ -224,7 +224,7 @@ class ContainerMethods(Containers):
                 world.put(receiver, None, self.iterate(first))
             return just(receiver)
         if name in ("sort", "reverse", "clear", "remove", "discard"):
-            self._in.calls.escape(frame, arguments.every())
+            self._in.implicit.escape(frame, arguments.every())
             return JUST_NONE
         return ANYTHING
 

@@ -104,18 +104,18 @@ class Containers:
     def _iterate_object(self, value: Instance) -> Values:
         found: set[Value] = set()
         for concrete in self._world.concrete(value):
-            iterator = self._in.attributes.class_level(concrete.cls, "__iter__", concrete)
+            iterator = self._in.class_level.find(concrete.cls, concrete, "__iter__")
             if iterator:
-                produced = self._in.calls.call_simple(iterator, [])
+                produced = self._in.implicit.call_simple(iterator, [])
                 for item in produced:
                     if isinstance(item, Instance):
-                        following = self._in.attributes.class_level(item.cls, "__next__", item)
-                        found |= self._in.calls.call_simple(following, [])
+                        following = self._in.class_level.find(item.cls, item, "__next__")
+                        found |= self._in.implicit.call_simple(following, [])
                     else:
                         found |= self.iterate(just(item))
                 continue
-            getter = self._in.attributes.class_level(concrete.cls, "__getitem__", concrete)
-            found |= self._in.calls.call_simple(getter, [ANYTHING]) if getter else ANYTHING
+            getter = self._in.class_level.find(concrete.cls, concrete, "__getitem__")
+            found |= self._in.implicit.call_simple(getter, [ANYTHING]) if getter else ANYTHING
         return frozenset(found)
 
     def members(self, cls: ClassValue) -> Values:
@@ -183,8 +183,8 @@ class Containers:
                 self.store(owner, keys, values)
             elif isinstance(owner, Instance):
                 for concrete in self._world.concrete(owner):
-                    setter = self._in.attributes.class_level(concrete.cls, "__setitem__", concrete)
-                    self._in.calls.call_simple(setter, [keys, values])
+                    setter = self._in.class_level.find(concrete.cls, concrete, "__setitem__")
+                    self._in.implicit.call_simple(setter, [keys, values])
 
     def load_item(self, frame: Frame, owners: Values, keys: Values) -> Values:
         """`owner[key]`."""
@@ -202,9 +202,9 @@ class Containers:
                     found |= self._field_item(owner, fields, keys)
                     continue
                 for concrete in self._world.concrete(owner):
-                    getter = self._in.attributes.class_level(concrete.cls, "__getitem__", concrete)
+                    getter = self._in.class_level.find(concrete.cls, concrete, "__getitem__")
                     if getter:
-                        found |= self._in.calls.call_simple(getter, [keys])
+                        found |= self._in.implicit.call_simple(getter, [keys])
                     else:
                         found |= ANYTHING
             elif isinstance(owner, External):
@@ -253,7 +253,7 @@ class Containers:
 
     def _missing(self, owner: Container) -> Values:
         """The value that a `defaultdict` makes for a missing key."""
-        return self._in.calls.call_simple(owner.factory, [], ("missing", owner.serial), Known.REGISTRY)
+        return self._in.implicit.call_simple(owner.factory, [], ("missing", owner.serial), Known.REGISTRY)
 
     def _specialized(self, values: Values, key: Value) -> Values:
         """Classes of a scanned package under a known name."""

@@ -85,7 +85,7 @@ class Definitions:
                 found |= target
             else:
                 line = _line_of(decorator)
-                result = self._in.calls.call_decorator(frame, decorator, just(value), target, line)
+                result = self._in.implicit.call_decorator(frame, decorator, just(value), target, line)
                 found |= result
                 if any(isinstance(item, Unknown) for item in result):
                     found |= target  # it ends outside the checkout: what comes back calls the function
@@ -140,11 +140,11 @@ class Definitions:
                 value.fields[statement[2][1]] = statement[4] is not None
         self._body(frame, value)
         if any(isinstance(ancestor, ClassValue) and ancestor is not value for ancestor in value.mro):
-            self._in.calls.call_hook(frame, value)
+            self._in.implicit.call_hook(frame, value)
         for decorator, callee in reversed(decorators):
             inside = frozenset(v for v in callee if not isinstance(v, (External, Builtin, Unknown)))
             if inside:
-                decorated = self._in.calls.call_decorator(frame, decorator, inside, results, _line_of(decorator))
+                decorated = self._in.implicit.call_decorator(frame, decorator, inside, results, _line_of(decorator))
                 results = results | frozenset(v for v in decorated if isinstance(v, ClassValue))
         self._in.assignments.bind(frame, facts.name, results)
 

@@ -57,8 +57,8 @@ class Expressions:
         self._table: dict[str, Callable[[Frame, Expression], Values]] = {
             "n": self._name, "v": self._constant, "a": self._attribute, "c": self._call, "s": self._subscript,
             "f": self._format, "l": self._lambda, "i": self._conditional, "bo": self._boolean, "u": self._unary,
-            "b": self._binary, "cmp": self._compare, "t": self._display, "L": self._display, "S": self._display,
-            "d": self._dict, "w": self._walrus, "C": self._comprehension, "y": self._yield, "yf": self._yield_from,
+            "b": self._binary, "cmp": self._compare, "t": interpreter.displays.sequence, "L": interpreter.displays.sequence, "S": interpreter.displays.sequence,
+            "d": interpreter.displays.mapping, "w": self._walrus, "C": interpreter.displays.comprehension, "y": self._yield, "yf": self._yield_from,
             "aw": self._await, "*": self._starred, "sl": self._slice, "x": self._nothing_known,
         }  # fmt: skip
 
@@ -380,63 +380,6 @@ class Expressions:
             return just(TRUE)
         depends = depends_of(v for result in results for v in result)
         return NOTHING if None in truths else just(Unknown.of(depends))
-
-    # -- displays
-
-    def _display(self, frame: Frame, e: Expression) -> Values:
-        kind = {"t": "tuple", "L": "list", "S": "set"}[e[0]]
-        world = self._in.world
-        container = world.container(kind, (frame.activation, id(e)))
-        starred = any(item[0] == "*" for item in e[1])
-        container.length = None if starred or kind == "set" else len(e[1])
-        for position, item in enumerate(e[1]):
-            values = self.eval(frame, item)
-            world.put(container, None if starred or kind == "set" else Constant.of(position), values)
-        return just(container)
-
-    def _dict(self, frame: Frame, e: Expression) -> Values:
-        world = self._in.world
-        container = world.container("dict", (frame.activation, id(e)))
-        for key, item in e[1]:
-            values = self.eval(frame, item)
-            if key is None:
-                self._in.models.update(container, values)
-                continue
-            self._in.models.store(container, self.eval(frame, key), values)
-        return just(container)
-
-    def _comprehension(self, frame: Frame, e: Expression) -> Values:
-        world = self._in.world
-        environment = frame.environment
-        held = frame.guards
-        frame.environment = dict(environment)
-        kind = {"L": "list", "S": "set", "G": "list", "D": "dict"}[e[1]]
-        container = world.container(kind, (frame.activation, id(e)))
-        runs = True
-        for target, iterable, tests in e[3]:
-            values = self._in.models.iterate(self.eval(frame, iterable))
-            if not values and not world.survey:
-                runs = False
-                break
-            self._in.assignments.assign_local(frame, target, values or ANYTHING)
-            for test in tests:
-                truth, depends = truth_of(self.eval(frame, test))
-                if truth is Truth.FALSE and not world.survey:
-                    runs = False
-                    break
-                frame.guards = self._in.world.guard(
-                    frame.guards, test, False, frame.file, self._in.line, truth or Truth.UNKNOWN, depends
-                )
-                self._in.narrowing.narrow(frame, test, True)
-        if runs:
-            if e[1] == "D":
-                keys = self.eval(frame, e[2][0])
-                self._in.models.store(container, keys, self.eval(frame, e[2][1]))
-            else:
-                world.put(container, None, self.eval(frame, e[2][0]))
-        frame.environment = environment
-        frame.guards = held
-        return just(container)
 
 
 def _is_type(value: Value) -> bool:

@@ -10,17 +10,22 @@ from sgl_graph.analyzer.static.link.assignments import Assignments
 from sgl_graph.analyzer.static.link.attributes import Attributes
 from sgl_graph.analyzer.static.link.calls import Calls
 from sgl_graph.analyzer.static.link.cells import Cell
+from sgl_graph.analyzer.static.link.class_level import ClassLevel
+from sgl_graph.analyzer.static.link.construction import Construction
 from sgl_graph.analyzer.static.link.definitions import Definitions
+from sgl_graph.analyzer.static.link.displays import Displays
 from sgl_graph.analyzer.static.link.effects import Effects
 from sgl_graph.analyzer.static.link.expressions import Expressions
 from sgl_graph.analyzer.static.link.frame import Frame
 from sgl_graph.analyzer.static.link.heap import Activation
+from sgl_graph.analyzer.static.link.implicit import ImplicitCalls
 from sgl_graph.analyzer.static.link.imports import Imports
 from sgl_graph.analyzer.static.link.loops import Loops
 from sgl_graph.analyzer.static.link.models import Models
 from sgl_graph.analyzer.static.link.narrowing import Narrowing
 from sgl_graph.analyzer.static.link.replay import FIRST_RUNS, Replay
 from sgl_graph.analyzer.static.link.statements import Statements
+from sgl_graph.analyzer.static.link.stores import Stores
 from sgl_graph.analyzer.static.link.values import (
     ANYTHING,
     JUST_NONE,
@@ -45,7 +50,12 @@ class Interpreter:
     def __init__(self, world: World, on_progress: Callable[[int], None] | None = None) -> None:
         self.world = world
         self.attributes = Attributes(self)
+        self.class_level = ClassLevel(self)
+        self.stores = Stores(self)
+        self.displays = Displays(self)
         self.calls = Calls(self)
+        self.construction = Construction(self)
+        self.implicit = ImplicitCalls(self)
         self.models = Models(self)
         self.expressions = Expressions(self)
         self.assignments = Assignments(self)

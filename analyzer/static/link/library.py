@@ -90,14 +90,14 @@ class Library(ContainerMethods):
         if path.endswith((".submit", ".run_in_executor", ".call_soon", ".to_thread")):
             return self._submit(frame, arguments, record, site, path)
         if path.endswith(".enter_context") and arguments.positional:
-            return self._in.calls.enter_values(frame, arguments.positional[0])
+            return self._in.implicit.enter_values(frame, arguments.positional[0])
         wrapped: Values = NOTHING
         if arguments.positional:
             first = arguments.positional[0]
             wrapped = frozenset(v for v in first if isinstance(v, (FunctionValue, Bound, Wrapped)))
         if path == "functools.wraps()":
             return arguments.get(0, "wrapper")
-        self._in.calls.escape(frame, arguments.every())
+        self._in.implicit.escape(frame, arguments.every())
         result: set[Value] = set(wrapped)
         if self._in.keeps(path) and path.count("(") < _MOST_CALLS:
             result.add(External.of(f"{path}()"))

@@ -120,12 +120,12 @@ class Models(Library):
         if name == "dict":
             return self._dict_call(frame, arguments, record, site)
         if name in _PASSING:
-            self._in.calls.escape(frame, arguments.keywords.values())
+            self._in.implicit.escape(frame, arguments.keywords.values())
             result = self._new("list", site, frame)
             self._world.put(result, None, self.iterate(first))
             return just(result)
         if name in ("next", "min", "max"):
-            self._in.calls.escape(frame, arguments.keywords.values())
+            self._in.implicit.escape(frame, arguments.keywords.values())
             return self._next(name, first, arguments)
         if name == "enumerate":
             return self._pairs(frame, site, [ANYTHING, self.iterate(first)])
@@ -158,7 +158,7 @@ class Models(Library):
             return self._import_module(frame, arguments, record, site)
         if name == "print":
             return JUST_NONE
-        self._in.calls.escape(frame, arguments.every())
+        self._in.implicit.escape(frame, arguments.every())
         return ANYTHING
 
     def _getattr(self, owners: Values, arguments: Arguments) -> Values:
@@ -193,9 +193,9 @@ class Models(Library):
         for concrete in self._world.concrete(owner):
             if heap.read(cell_in(concrete.attributes, name)):
                 return True
-            if self._in.attributes.class_level(concrete.cls, name, concrete):
+            if self._in.class_level.find(concrete.cls, concrete, name):
                 return True
-            if self._in.attributes.has_dynamic(concrete.cls):
+            if self._in.class_level.has(concrete.cls, "__getattr__"):
                 return True
             if any(isinstance(b, External) and not b.path.startswith(("abc.", "typing.")) for b in concrete.cls.mro):
                 return True
@@ -221,14 +221,14 @@ class Models(Library):
         values = arguments.get(2, "value")
         for name in arguments.get(1, "name"):
             if isinstance(name, Constant) and isinstance(name.value, str):
-                self._in.attributes.put(owners, name.value, values)
+                self._in.stores.put(owners, name.value, values)
 
     def _hasattr(self, owners: Values, names: Values) -> Values:
         found: set[Value] = set()
         for owner in owners:
             for name in names:
                 if isinstance(owner, Instance) and isinstance(name, Constant) and isinstance(name.value, str):
-                    own = self._in.attributes.class_level(owner.cls, name.value, owner)
+                    own = self._in.class_level.find(owner.cls, owner, name.value)
                     if own and not owner.fuzzy:
                         found.add(TRUE)
                         continue

@@ -127,7 +127,7 @@ class Statements:
         if s[2] is not None:
             values = self._in.expressions.eval(frame, s[2])
             self._in.line = s[1]
-            self._in.calls.construct_raised(frame, values)
+            self._in.implicit.construct_raised(frame, values)
         return False
 
     def _assert(self, frame: Frame, s: Statement) -> bool:
@@ -286,7 +286,7 @@ class Statements:
 
     def _with(self, frame: Frame, s: Statement) -> bool:
         for item in s[2]:
-            values = self._in.calls.enter(frame, item, s[1])
+            values = self._in.implicit.enter(frame, item, s[1])
             if item[1] is not None:
                 self._in.assignments.assign(frame, item[1], values)
         return self.block(frame, s[3])

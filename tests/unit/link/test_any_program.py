@@ -272,7 +272,7 @@ def test_two_links_of_one_program_are_equal(tmp_path: Path) -> None:
     """The extractor of this repository, linked twice: a program of real size."""
     package = tmp_path / "sgl_graph" / "analyzer" / "static"
     package.mkdir(parents=True)
-    for name in ("facts", "lower", "positions", "text", "project", "sources"):
+    for name in ("facts", "lower", "lower_expressions", "lower_patterns", "positions", "text", "project", "sources"):
         (package / f"{name}.py").write_bytes((_REPOSITORY / "analyzer" / "static" / f"{name}.py").read_bytes())
     entry = "sgl_graph.analyzer.static.lower:extract"
     survey = ("sgl_graph.analyzer.static.text", "sgl_graph.analyzer.static.project")
@@ -282,5 +282,5 @@ def test_two_links_of_one_program_are_equal(tmp_path: Path) -> None:
     second = link(Project(FolderSources(tmp_path)), [entry], survey=survey)
     assert held and _content(first) == _content(second)
     # Handlers in a table by type, called through `dict.get`.
-    assert first.reached["sgl_graph.analyzer.static.lower:_Lowering._walrus"] is Truth.TRUE
+    assert first.reached["sgl_graph.analyzer.static.lower_expressions:ExpressionLowering._walrus"] is Truth.TRUE
     assert "sgl_graph.analyzer.static.text:render" not in first.reached

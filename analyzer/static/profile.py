@@ -168,9 +168,10 @@ ANSWERED_MODULES = (
     r"^sglang\.srt\.(utils(\.common|\.device\w*)?|runtime_context|server_args|environ|platforms(\.\w+)?)$"
 )
 ANSWERED_FUNCTIONS = r"^(\w+\.)?(is|has|supports?|cpu_has|xpu_has|get)(_\w+)?$"
-#: Functions that tell by the model's configuration which kind of attention it has.
+#: Functions that tell by the model's configuration which kind of model, or of attention, it has.
 MODEL_PREDICATES = (
-    r"^sglang\.srt\.(configs\.hybrid_arch:\w+_config|layers\.attention\.qsa\.config:(parse_qsa_profile|is_qwen_qsa))$"
+    r"^sglang\.srt\.(configs\.hybrid_arch:\w+_config|configs\.model_config:is_\w+"
+    r"|layers\.attention\.qsa\.config:(parse_qsa_profile|is_qwen_qsa))$"
 )
 #: Predicates over the capture settings, which the resolution answers too; not once code that runs writes the attribute.
 CAPTURE_PREDICATES = (

@@ -7,16 +7,8 @@ from typing import TYPE_CHECKING
 
 from sgl_graph.analyzer.static.facts import Expression
 from sgl_graph.analyzer.static.link.heap import Activation
-from sgl_graph.analyzer.static.link.values import (
-    NOTHING,
-    ClassValue,
-    External,
-    Instance,
-    Typed,
-    Value,
-    Values,
-    just,
-)
+from sgl_graph.analyzer.static.link.objects import Typed
+from sgl_graph.analyzer.static.link.values import NOTHING, ClassValue, External, Instance, Value, Values, just
 
 if TYPE_CHECKING:
     from sgl_graph.analyzer.static.link.interpreter import Interpreter

@@ -6,13 +6,8 @@ from typing import TYPE_CHECKING
 
 from sgl_graph.analyzer.static.facts import Expression
 from sgl_graph.analyzer.static.link.frame import Frame
-from sgl_graph.analyzer.static.link.values import (
-    Constant,
-    Container,
-    Value,
-    Values,
-    just,
-)
+from sgl_graph.analyzer.static.link.objects import Container
+from sgl_graph.analyzer.static.link.values import Constant, Value, Values, just
 
 if TYPE_CHECKING:
     from sgl_graph.analyzer.static.link.interpreter import Interpreter

@@ -8,30 +8,32 @@ from typing import TYPE_CHECKING, Any
 
 from sgl_graph.analyzer.static.link.cells import cell_in
 from sgl_graph.analyzer.static.link.class_level import MOST_NESTED
+from sgl_graph.analyzer.static.link.objects import (
+    Builtin,
+    Configured,
+    Container,
+    Foreign,
+    Generated,
+    Method,
+    Pattern,
+    Scanned,
+    Super,
+    Typed,
+)
 from sgl_graph.analyzer.static.link.sets import traits
 from sgl_graph.analyzer.static.link.values import (
     ANYTHING,
     NOTHING,
     UNKNOWN,
     Bound,
-    Builtin,
     ClassValue,
-    Configured,
     Constant,
-    Container,
     EnumMember,
     External,
-    Foreign,
     FunctionValue,
-    Generated,
     ImportReference,
     Instance,
-    Method,
     ModuleValue,
-    Pattern,
-    Scanned,
-    Super,
-    Typed,
     Unknown,
     Value,
     Values,

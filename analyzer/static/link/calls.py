@@ -11,24 +11,18 @@ from sgl_graph.analyzer.static.link.binding import bind
 from sgl_graph.analyzer.static.link.factories import Factories
 from sgl_graph.analyzer.static.link.frame import Frame
 from sgl_graph.analyzer.static.link.heap import Activation
+from sgl_graph.analyzer.static.link.objects import Builtin, Configured, Container, Generated, Method, Scanned, Super
 from sgl_graph.analyzer.static.link.sets import ordered
 from sgl_graph.analyzer.static.link.values import (
     ANYTHING,
     NOTHING,
     Bound,
-    Builtin,
     ClassValue,
-    Configured,
     Constant,
-    Container,
     EnumMember,
     External,
     FunctionValue,
-    Generated,
     Instance,
-    Method,
-    Scanned,
-    Super,
     Unknown,
     Value,
     Values,

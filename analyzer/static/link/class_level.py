@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sgl_graph.analyzer.static.link.objects import Container
 from sgl_graph.analyzer.static.link.values import (
     ANYTHING,
     NOTHING,
     Bound,
     ClassValue,
     Constant,
-    Container,
     FunctionValue,
     Instance,
     Value,

@@ -8,14 +8,13 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from sgl_graph.analyzer.static.config import protocol as p
+from sgl_graph.analyzer.static.link.objects import Configured, Foreign
 from sgl_graph.analyzer.static.link.values import (
     ANYTHING,
     Bound,
     ClassValue,
-    Configured,
     Constant,
     EnumMember,
-    Foreign,
     FunctionValue,
     Instance,
     Unknown,

@@ -7,18 +7,15 @@ from collections.abc import Hashable
 from sgl_graph.analyzer.static.facts import Expression
 from sgl_graph.analyzer.static.link.arguments import Arguments
 from sgl_graph.analyzer.static.link.frame import Frame
+from sgl_graph.analyzer.static.link.objects import Container, Generated, Method, Typed
 from sgl_graph.analyzer.static.link.values import (
     ANYTHING,
     JUST_NONE,
     NONE,
     Bound,
     Constant,
-    Container,
     FunctionValue,
-    Generated,
     Instance,
-    Method,
-    Typed,
     Unknown,
     Value,
     Values,

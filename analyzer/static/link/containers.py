@@ -7,22 +7,18 @@ from typing import TYPE_CHECKING
 
 from sgl_graph.analyzer.static.facts import Expression
 from sgl_graph.analyzer.static.link.frame import Frame
+from sgl_graph.analyzer.static.link.objects import Builtin, Container, Generated, Scanned, Typed
 from sgl_graph.analyzer.static.link.values import (
     ANYTHING,
     BOTH,
     FALSE,
     NOTHING,
     TRUE,
-    Builtin,
     ClassValue,
     Constant,
-    Container,
     EnumMember,
     External,
-    Generated,
     Instance,
-    Scanned,
-    Typed,
     Unknown,
     Value,
     Values,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from sgl_graph.analyzer.static.facts import Expression
 from sgl_graph.analyzer.static.link.cells import cell_in
 from sgl_graph.analyzer.static.link.frame import Frame
+from sgl_graph.analyzer.static.link.objects import Builtin
 from sgl_graph.analyzer.static.link.values import (
-    Builtin,
     ClassValue,
     External,
     FunctionValue,

@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING
 from sgl_graph.analyzer.static.facts import Expression
 from sgl_graph.analyzer.static.link.frame import Frame
 from sgl_graph.analyzer.static.link.truth import truth_of
-from sgl_graph.analyzer.static.link.values import (
-    ANYTHING,
-    Constant,
-    Values,
-    just,
-)
+from sgl_graph.analyzer.static.link.values import ANYTHING, Constant, Values, just
 from sgl_graph.analyzer.static.linked import Truth
 
 if TYPE_CHECKING:

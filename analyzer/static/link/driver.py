@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 
 import networkx as nx
 from sgl_graph.analyzer.static.link import sets
-from sgl_graph.analyzer.static.link import values as v
 from sgl_graph.analyzer.static.link.cells import Cell
 from sgl_graph.analyzer.static.link.frame import guards_of
 from sgl_graph.analyzer.static.link.interpreter import Interpreter
@@ -15,6 +14,7 @@ from sgl_graph.analyzer.static.link.oracle import NoOracle, Oracle
 from sgl_graph.analyzer.static.link.values import (
     ANYTHING,
     ClassValue,
+    Constant,
     External,
     FunctionValue,
     Instance,
@@ -66,7 +66,6 @@ def _link(
     kept_externals: tuple[str, ...],
     on_progress: Callable[[int], None] | None,
 ) -> Linked:
-    v.reset()
     sets.reset()
     world = World(project, oracle, kept_externals)
     interpreter = Interpreter(world, on_progress)
@@ -97,9 +96,9 @@ def _arguments(world: World) -> dict[tuple[str, str], dict[str, frozenset[str | 
     found: dict[tuple[str, str], dict[str, frozenset[str | None]]] = {}
     for key, table in values.items():
         texts = {
-            name: frozenset(value.value for value in items if isinstance(value, v.Constant))
+            name: frozenset(value.value for value in items if isinstance(value, Constant))
             for name, items in table.items()
-            if items and all(isinstance(i, v.Constant) and (i.value is None or type(i.value) is str) for i in items)
+            if items and all(isinstance(i, Constant) and (i.value is None or type(i.value) is str) for i in items)
         }
         if texts:
             found[key] = texts  # type: ignore[assignment]

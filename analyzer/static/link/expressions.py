@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sgl_graph.analyzer.static.facts import Expression
 from sgl_graph.analyzer.static.link.frame import Frame
 from sgl_graph.analyzer.static.link.heap import Activation
+from sgl_graph.analyzer.static.link.objects import Builtin, Container, Generated, Pattern, Scanned
 from sgl_graph.analyzer.static.link.selection import is_selection, select
 from sgl_graph.analyzer.static.link.sets import traits
 from sgl_graph.analyzer.static.link.truth import compare, fold_binary, negate, truth_of
@@ -18,18 +19,13 @@ from sgl_graph.analyzer.static.link.values import (
     JUST_NONE,
     NOTHING,
     TRUE,
-    Builtin,
     ClassValue,
     Constant,
-    Container,
     EnumMember,
     External,
-    Generated,
     ImportReference,
     Instance,
     ModuleValue,
-    Pattern,
-    Scanned,
     Unknown,
     Value,
     Values,

@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING
 
 from sgl_graph.analyzer.static.link.agenda import Agenda
 from sgl_graph.analyzer.static.link.cells import Cell
-from sgl_graph.analyzer.static.link.values import (
-    ClassValue,
-    FunctionValue,
-    Value,
-    Values,
-)
+from sgl_graph.analyzer.static.link.values import ClassValue, FunctionValue, Value, Values
 from sgl_graph.analyzer.static.project import Module
 
 if TYPE_CHECKING:

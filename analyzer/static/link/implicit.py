@@ -9,16 +9,15 @@ from sgl_graph.analyzer.static.facts import Expression
 from sgl_graph.analyzer.static.link.arguments import Arguments
 from sgl_graph.analyzer.static.link.binding import bind
 from sgl_graph.analyzer.static.link.frame import Frame
+from sgl_graph.analyzer.static.link.objects import Container, Generated
 from sgl_graph.analyzer.static.link.sets import traits
 from sgl_graph.analyzer.static.link.values import (
     ANYTHING,
     NOTHING,
     Bound,
     ClassValue,
-    Container,
     External,
     FunctionValue,
-    Generated,
     Instance,
     Value,
     Values,

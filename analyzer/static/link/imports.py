@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING
 from sgl_graph.analyzer.static.facts import Statement
 from sgl_graph.analyzer.static.link.cells import Cell
 from sgl_graph.analyzer.static.link.frame import Frame
-from sgl_graph.analyzer.static.link.values import (
-    Constant,
-    just,
-)
+from sgl_graph.analyzer.static.link.values import Constant, just
 
 if TYPE_CHECKING:
     from sgl_graph.analyzer.static.link.interpreter import Interpreter

@@ -23,6 +23,7 @@ from sgl_graph.analyzer.static.link.imports import Imports
 from sgl_graph.analyzer.static.link.loops import Loops
 from sgl_graph.analyzer.static.link.models import Models
 from sgl_graph.analyzer.static.link.narrowing import Narrowing
+from sgl_graph.analyzer.static.link.objects import Pattern
 from sgl_graph.analyzer.static.link.replay import FIRST_RUNS, Replay
 from sgl_graph.analyzer.static.link.statements import Statements
 from sgl_graph.analyzer.static.link.stores import Stores
@@ -32,7 +33,6 @@ from sgl_graph.analyzer.static.link.values import (
     NOTHING,
     FunctionValue,
     ModuleValue,
-    Pattern,
     Value,
     Values,
 )

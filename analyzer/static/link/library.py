@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sgl_graph.analyzer.static.link.arguments import Arguments
 from sgl_graph.analyzer.static.link.frame import Frame
+from sgl_graph.analyzer.static.link.objects import Container, Scanned
 from sgl_graph.analyzer.static.link.truth import payload_of
 from sgl_graph.analyzer.static.link.values import (
     ANYTHING,
@@ -15,11 +16,9 @@ from sgl_graph.analyzer.static.link.values import (
     Bound,
     ClassValue,
     Constant,
-    Container,
     EnumMember,
     External,
     FunctionValue,
-    Scanned,
     Unknown,
     Value,
     Values,

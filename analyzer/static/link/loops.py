@@ -6,11 +6,8 @@ from typing import TYPE_CHECKING
 
 from sgl_graph.analyzer.static.facts import Statement
 from sgl_graph.analyzer.static.link.frame import Environment, Frame, merge
-from sgl_graph.analyzer.static.link.values import (
-    NOTHING,
-    Container,
-    Values,
-)
+from sgl_graph.analyzer.static.link.objects import Container
+from sgl_graph.analyzer.static.link.values import NOTHING, Values
 from sgl_graph.analyzer.static.linked import Truth
 
 if TYPE_CHECKING:

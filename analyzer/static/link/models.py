@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable
 from sgl_graph.analyzer.static.link.arguments import Arguments
 from sgl_graph.analyzer.static.link.cells import cell_in
 from sgl_graph.analyzer.static.link.frame import Frame
+from sgl_graph.analyzer.static.link.objects import Builtin, Configured, Container, Generated, Pattern, Super, Typed
 from sgl_graph.analyzer.static.link.values import (
     ANYTHING,
     BOTH,
@@ -15,20 +16,13 @@ from sgl_graph.analyzer.static.link.values import (
     NOTHING,
     TRUE,
     Bound,
-    Builtin,
     ClassValue,
-    Configured,
     Constant,
-    Container,
     EnumMember,
     External,
     FunctionValue,
-    Generated,
     Instance,
     ModuleValue,
-    Pattern,
-    Super,
-    Typed,
     Unknown,
     Value,
     Values,

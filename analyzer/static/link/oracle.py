@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from sgl_graph.analyzer.static.link.values import ClassValue, Configured, Foreign, Values
+from sgl_graph.analyzer.static.link.objects import Configured, Foreign
+from sgl_graph.analyzer.static.link.values import ClassValue, Values
 
 if TYPE_CHECKING:
     from sgl_graph.analyzer.static.link.heap import Activation

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from sgl_graph.analyzer.static.facts import Expression
 from sgl_graph.analyzer.static.link.frame import Frame
+from sgl_graph.analyzer.static.link.objects import Container
 from sgl_graph.analyzer.static.link.truth import truth_of
-from sgl_graph.analyzer.static.link.values import NOTHING, Constant, Container, Value, Values
+from sgl_graph.analyzer.static.link.values import NOTHING, Constant, Value, Values
 from sgl_graph.analyzer.static.linked import Truth
 
 if TYPE_CHECKING:

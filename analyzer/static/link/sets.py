@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from sgl_graph.analyzer.static.link.objects import Configured, Container, Foreign, Method, Scanned, Super, Typed
 from sgl_graph.analyzer.static.link.values import (
+    FALSE,
+    NONE,
+    TRUE,
     Bound,
     Constant,
-    Container,
+    EnumMember,
     External,
     FunctionValue,
     ImportReference,
+    Instance,
     Unknown,
     Value,
     Values,
@@ -74,5 +79,22 @@ def ordered(values: Values) -> tuple[Value, ...]:
 
 
 def reset() -> None:
-    """Forget all sets; called before each link."""
+    """Forget sets, and interned values that hold on to a project; called before each link so that runs share no state."""
     _known.clear()
+    for kind in (
+        Constant,
+        External,
+        Instance,
+        EnumMember,
+        Bound,
+        Wrapped,
+        Method,
+        Super,
+        Typed,
+        Scanned,
+        Configured,
+        Foreign,
+    ):
+        kind._known.clear()
+    for constant in (NONE, TRUE, FALSE):
+        Constant._known[(type(constant.value), constant.value, ())] = constant

@@ -9,18 +9,11 @@ from sgl_graph.analyzer.static.facts import Expression, Statement
 from sgl_graph.analyzer.static.link.cells import cell_in
 from sgl_graph.analyzer.static.link.frame import Environment, Frame, merge
 from sgl_graph.analyzer.static.link.models import Wanted
+from sgl_graph.analyzer.static.link.objects import Container
 from sgl_graph.analyzer.static.link.raising import cannot_raise
 from sgl_graph.analyzer.static.link.replay import SIMPLE
 from sgl_graph.analyzer.static.link.truth import compare, fold_binary, truth_of
-from sgl_graph.analyzer.static.link.values import (
-    ANYTHING,
-    JUST_NONE,
-    NOTHING,
-    TRUE,
-    Container,
-    Instance,
-    Values,
-)
+from sgl_graph.analyzer.static.link.values import ANYTHING, JUST_NONE, NOTHING, TRUE, Instance, Values
 from sgl_graph.analyzer.static.linked import Truth
 
 if TYPE_CHECKING:

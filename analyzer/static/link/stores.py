@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sgl_graph.analyzer.static.link.cells import cell_in
+from sgl_graph.analyzer.static.link.objects import Configured, Container, Foreign
 from sgl_graph.analyzer.static.link.values import (
     Bound,
     ClassValue,
-    Configured,
     Constant,
-    Container,
     EnumMember,
     External,
-    Foreign,
     FunctionValue,
     Instance,
     ModuleValue,

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from sgl_graph.analyzer.static.link.objects import Configured, Container, Foreign
 from sgl_graph.analyzer.static.link.sets import traits
 from sgl_graph.analyzer.static.link.values import (
     ANYTHING,
@@ -16,12 +17,9 @@ from sgl_graph.analyzer.static.link.values import (
     TRUE,
     Bound,
     ClassValue,
-    Configured,
     Constant,
-    Container,
     EnumMember,
     External,
-    Foreign,
     FunctionValue,
     Instance,
     ModuleValue,

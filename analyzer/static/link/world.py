@@ -9,14 +9,13 @@ from sgl_graph.analyzer.static.facts import Expression
 from sgl_graph.analyzer.static.link.cells import Cell, cell_in
 from sgl_graph.analyzer.static.link.frame import Frame, GuardLink, openness
 from sgl_graph.analyzer.static.link.heap import Activation, Heap
+from sgl_graph.analyzer.static.link.objects import Configured, Container
 from sgl_graph.analyzer.static.link.oracle import Oracle
 from sgl_graph.analyzer.static.link.values import (
     NOTHING,
     Bound,
     ClassValue,
-    Configured,
     Constant,
-    Container,
     EnumMember,
     External,
     FunctionValue,
@@ -121,6 +120,7 @@ class World:
     """Shared state of the interpreter's parts."""
 
     def __init__(self, project: Project, oracle: Oracle, kept_externals: tuple[str, ...]) -> None:
+        _names.clear()
         self.project = project
         self.oracle = oracle
         self.heap = Heap()

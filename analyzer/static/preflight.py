@@ -90,6 +90,8 @@ def build(
     on_step("classifying")
     around = Surroundings(device=request.device.kind)
     reached = [_reached(reach, settings.starts, raw) for raw in search.sites]
+    if reach is not None:
+        reached = reach.settled_entries(search.sites, reached)
     saver = any(
         raw.form == "saver-context" and r.reachable != "no" for raw, r in zip(search.sites, reached, strict=True)
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import networkx as nx
@@ -90,6 +90,25 @@ class Reachability:
             names = ", ".join(sorted({name for g in open_gates for name in g.depends}))
             return Reached("unresolved", trigger, f"{open_gates[0].text} is open: it rests on {names}", gates)
         return Reached("yes", trigger, "called from the worker's entry", gates)
+
+    def settled_entries(self, sites: Sequence[RawSite], found: Sequence[Reached]) -> list[Reached]:
+        """The same answers, but for calls that would start captures of which this configuration makes none."""
+        capturing = {
+            _running(site.scope).name
+            for site, answer in zip(sites, found, strict=True)
+            if site.role == "capture" and site.form != "entry" and answer.reachable != "no"
+        }
+        leading = _closure(self._linked.graph.reverse(copy=False), capturing, set()) | capturing
+
+        def settle(site: RawSite, answer: Reached) -> Reached:
+            if site.form != "entry" or answer.reachable == "no":
+                return answer
+            call = self._call_of(site)
+            if call is None or not call.targets or call.targets & leading:
+                return answer
+            return Reached("no", None, "what it calls captures nothing in this configuration", answer.gates)
+
+        return [settle(site, answer) for site, answer in zip(sites, found, strict=True)]
 
     def function(self, scope: Scope) -> Reached:
         """Whether a function, class body or module executes at all; a class body does with the code around it."""

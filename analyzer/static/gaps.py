@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Literal
 
 from sgl_graph.analyzer.records.pathmap import (
     DeviceFacts,
@@ -37,18 +38,26 @@ def gaps_of(
     problems: Mapping[str, str],
     cut_short: Mapping[str, str],
     dying: Sequence[Death] = (),
+    lost: Collection[str] = (),
+    missing: str = "",
 ) -> tuple[Gap, ...]:
-    """The gaps of one map, material ones first, each list in a fixed order."""
+    """The gaps of one map, material ones first, each list in a fixed order.
+
+    Args:
+        lost: unreadable files that code which runs imports, or whose text speaks of graphs.
+        missing: why no entry of the worker was found; empty where one was.
+    """
     if starts.value == "no":
         at = f" ({starts.file}:{starts.line})" if starts.file else ""
         return (Gap(severity="material", code="SGG060", text=f"the server does not start: {starts.why}{at}"),)
-    material = [*_facts(device, model_known), *map(_of_death, dying), *_of_workers(workers), *_of_paths(paths)]
+    material = [Gap(severity="material", code="SGG065", text=f"{missing}: no path can be told")] if missing else []
+    material += [*_facts(device, model_known), *map(_of_death, dying), *_of_workers(workers), *_of_paths(paths)]
     missed = uncovered(labels, traffic)
     if missed:
         text = f"no planned request replays {', '.join(missed)}: the budget does not hold them"
         material.append(Gap(severity="material", code="SGG050", text=text))
-    material += _folders(problems)
-    notes = [*_notes(paths, labels), *_files(problems, cut_short)]
+    material += [*_folders(problems), *_files(problems, lost)]
+    notes = [*_notes(paths, labels), *_files(problems, problems.keys() - set(lost), "note"), *_cut_short(cut_short)]
     if not paths and not any(site.reachable != "no" and site.role == "capture" for site in sites):
         notes.append(Gap(severity="note", code="SGG062", text="no capture is reachable under this configuration"))
     if unresolved:
@@ -140,14 +149,20 @@ def _folders(problems: Mapping[str, str]) -> list[Gap]:
     ]
 
 
-def _files(problems: Mapping[str, str], cut_short: Mapping[str, str]) -> list[Gap]:
-    found = [
-        Gap(severity="note", code="SGG061", text=f"{file} could not be read: {reason}")
+def _files(
+    problems: Mapping[str, str], among: Collection[str], severity: Literal["material", "note"] = "material"
+) -> list[Gap]:
+    """Files that could not be read; material where captures, or calls that lead to some, may be in them."""
+    may = ": captures and labels of it are missing" if severity == "material" else ""
+    return [
+        Gap(severity=severity, code="SGG061", text=f"{file} could not be read ({reason}){may}")
         for file, reason in sorted(problems.items())
-        if file.endswith(_SOURCE)
+        if file.endswith(_SOURCE) and file in among
     ]
-    found += [
+
+
+def _cut_short(cut_short: Mapping[str, str]) -> list[Gap]:
+    return [
         Gap(severity="note", code="SGG063", text=f"values had not settled when the analysis ended: {reason} ({file})")
         for file, reason in sorted(cut_short.items())
     ]
-    return found

@@ -25,7 +25,7 @@ from sgl_graph.analyzer.static.rawsite import RawSite
 from sgl_graph.analyzer.static.reach import Reachability, Reached
 from sgl_graph.analyzer.static.settings import Settings
 from sgl_graph.analyzer.static.sites import SiteSearch, find_sites
-from sgl_graph.analyzer.static.topology import worker_entries, workers
+from sgl_graph.analyzer.static.topology import missing_entry, worker_entries, workers
 from sgl_graph.analyzer.static.traffic import labels_of, traffic_for
 
 _HEADER = re.compile(rb"^[ \t]*(?:async[ \t]+)?def[ \t]", re.MULTILINE)
@@ -82,14 +82,16 @@ def build(
     search = find_sites(project)
     linked = None
     entries = [name for _, name in worker_entries(project) if _runs_here(name, settings)]
-    if linker is not None and settings.starts.value != "no":
+    missing = "" if entries else missing_entry(project, encoder=_encoder(settings))
+    if linker is not None and settings.starts.value != "no" and not missing:
         on_step("linking from the worker's entry")
         linked = linker(entries)
-    reach = Reachability(linked, entries, _on_demand(search)) if linked is not None else None
+    unread = _unread(project, linked)
+    reach = Reachability(linked, entries, _on_demand(search), unread) if linked is not None else None
     parts = Parts(search, linked)
     on_step("classifying")
     around = Surroundings(device=request.device.kind)
-    reached = [_reached(reach, settings.starts, raw) for raw in search.sites]
+    reached = [_reached(reach, settings.starts, raw, missing) for raw in search.sites]
     if reach is not None:
         reached = reach.settled_entries(search.sites, reached)
     saver = any(
@@ -110,6 +112,7 @@ def build(
     traffic = traffic_for(paths, labels, request.budget)
     sites = tuple(site for _, site in parts.sites)
     problems = _problems(project)
+    lost = _lost(project, unread, problems)
     return (
         records.PathMap(
             checkout=request.identity,
@@ -134,6 +137,8 @@ def build(
                 traffic=traffic,
                 problems=problems,
                 cut_short=_cut_short(linked, problems),
+                lost=lost,
+                missing=missing,
                 dying=deaths(search, configuration, paths),
             ),
             labels=labels,
@@ -153,17 +158,20 @@ def _on_demand(search: SiteSearch) -> frozenset[str]:
     return frozenset(name for name in search.owners.on_demand() if family_of_name(name) != "prefill-piecewise")
 
 
+def _encoder(settings: Settings) -> bool:
+    return settings.values.get(profile.ENCODER_FIELD) is True
+
+
 def _runs_here(entry: str, settings: Settings) -> bool:
-    encoder = settings.values.get(profile.ENCODER_FIELD) is True
     role = next(role for role, name in profile.WORKER_ENTRIES if name == entry)
-    return (role == "encoder") == encoder
+    return (role == "encoder") == _encoder(settings)
 
 
-def _reached(reach: Reachability | None, starts: records.Starts, raw: RawSite) -> Reached:
+def _reached(reach: Reachability | None, starts: records.Starts, raw: RawSite, missing: str) -> Reached:
     if starts.value == "no":
         return Reached("no", None, f"the server does not start: {starts.why}")
     if reach is None:
-        return Reached("unresolved", None, "the checkout was not linked")
+        return Reached("unresolved", None, missing or "the checkout was not linked")
     return reach.of_site(raw)
 
 
@@ -243,6 +251,17 @@ def _problems(project: Project) -> dict[str, str]:
     """Files that are no Python, or could not be read at all, and folders that could not be listed."""
     unread = {m.path: m.facts.error for m in project.loaded() if m.facts.error is not None}
     return {**project.sources.lost(), **unread}
+
+
+def _unread(project: Project, linked: Linked | None) -> tuple[str, ...]:
+    """Files that code which runs imports, and that could not be read."""
+    broken = {m.path for m in project.loaded() if m.facts.error is not None}
+    return tuple(sorted(broken & linked.problems.keys())) if linked is not None else ()
+
+
+def _lost(project: Project, unread: Sequence[str], problems: Mapping[str, str]) -> frozenset[str]:
+    """Unreadable files that may matter: code that runs imports them, or their text speaks of graphs."""
+    return frozenset(unread) | {path for log in project.hints for path in log.taken if path in problems}
 
 
 def _cut_short(linked: Linked | None, problems: Mapping[str, str]) -> dict[str, str]:

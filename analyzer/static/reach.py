@@ -39,10 +39,19 @@ class Reachability:
 
     Args:
         on_demand: classes that capture when a replay finds no graph: what start-up runs of them is a rehearsal at most.
+        unread: files that code which runs imports, and that could not be read: they may call anything, and give anything
+            to the rest, so that nothing is excluded any more but what a condition that was met excludes.
     """
 
-    def __init__(self, linked: Linked, entries: Iterable[str], on_demand: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        linked: Linked,
+        entries: Iterable[str],
+        on_demand: frozenset[str] = frozenset(),
+        unread: Sequence[str] = (),
+    ) -> None:
         self._linked = linked
+        self._unread = ", ".join(unread[:3]) + (", ..." if len(unread) > 3 else "")
         self._on_demand = on_demand
         self._entries = [entry for entry in entries if entry in linked.reached]
         self._calls_at: dict[tuple[str, int], list[Call]] = {}
@@ -62,6 +71,17 @@ class Reachability:
 
     def of_site(self, site: RawSite) -> Reached:
         """Whether, when and why one site executes."""
+        answer = self._of_site(site)
+        settled = any(gate.value == "false" for gate in answer.gates) and self._call_of(site) is not None
+        return answer if settled else self._not_excluded(answer)
+
+    def _not_excluded(self, answer: Reached) -> Reached:
+        """A `no` is none where code that could not be read may lead here."""
+        if answer.reachable != "no" or not self._unread:
+            return answer
+        return Reached("unresolved", None, f"{answer.why}, but {self._unread} could not be read", answer.gates)
+
+    def _of_site(self, site: RawSite) -> Reached:
         scope = site.scope
         function = self.function(scope)
         if function.reachable == "no":
@@ -101,7 +121,7 @@ class Reachability:
         leading = _closure(self._linked.graph.reverse(copy=False), capturing, set()) | capturing
 
         def settle(site: RawSite, answer: Reached) -> Reached:
-            if site.form != "entry" or answer.reachable == "no":
+            if site.form != "entry" or answer.reachable == "no" or self._unread:
                 return answer
             call = self._call_of(site)
             if call is None or not call.targets or call.targets & leading:

@@ -169,8 +169,9 @@ _ALL = [
     Rule(
         "SGG061",
         "a file or folder of the checkout could not be read",
-        "Facts of this file, or of all files in this folder, are missing from the map; the reason stands beside it. What "
-        "it defines counts as outside the checkout, so paths and sites in it are not shown.",
+        "Facts of this file, or of all files in this folder, are missing from the map; the reason stands beside it. Paths "
+        "and sites in it are not shown. Where code that runs imports the file, it may lead to any other capture: what "
+        "nothing else excludes is then unresolved. Material where the file speaks of graphs or is imported; a note else.",
     ),
     Rule(
         "SGG063",
@@ -189,6 +190,12 @@ _ALL = [
         "the capture ends in an exception",
         "Every way through the capturing code, as the source has it, raises for what this path hands to it: the server dies "
         "while it captures. Choose another backend for this phase, or another attention backend.",
+    ),
+    Rule(
+        "SGG065",
+        "the worker's first function was not found",
+        "The file in which worker processes start is missing or could not be read, or its first function has another name "
+        "in this release. Nothing can be linked, so no capture is confirmed or excluded.",
     ),
 ]
 

@@ -26,6 +26,18 @@ def worker_entries(project: Project) -> list[tuple[str, str]]:
     return found
 
 
+def missing_entry(project: Project, *, encoder: bool) -> str:
+    """Why this checkout shows no entry of the worker that a configuration starts."""
+    role, name = next(item for item in profile.WORKER_ENTRIES if (item[0] == "encoder") == encoder)
+    module_name, _, function = name.partition(":")
+    module = project.module(module_name)
+    if module is None:
+        return f"the {role}'s module {module_name} is not in this checkout"
+    if module.facts.error is not None:
+        return f"{module.path}, where the {role} starts, could not be read: {module.facts.error}"
+    return f"{module.path} has no function {function}, where the {role} starts"
+
+
 def workers(project: Project, settings: Mapping[str, Any], reached: Iterable[str]) -> tuple[WorkerEntry, ...]:
     """The worker processes of one configuration."""
     encoder_only = settings.get(profile.ENCODER_FIELD)

@@ -1,0 +1,83 @@
+"""Code that could not be read excludes nothing: what it may lead to is unresolved, and the gap is material."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from sgl_graph.analyzer.records.pathmap import PathMap
+
+from tests.functional.preflight.conftest import COMMAND, Outcome
+
+SRT = "python/sglang/srt"
+SCHEDULER, RUNNER = f"{SRT}/managers/scheduler.py", f"{SRT}/model_executor/runner/decode_cuda_graph_runner.py"
+Program = Callable[..., Outcome]
+
+
+def mapped(program: Program, checkout: Path, *command: str) -> PathMap:
+    options = ("--checkout", str(checkout), "--device", "cuda:sm90", "--jobs", "1", "--no-cache", "--format", "json")
+    return PathMap.model_validate_json(program("preflight", *options, "--", *COMMAND, *command).out)
+
+
+def material(made: PathMap, code: str) -> list[str]:
+    return [gap.text for gap in made.gaps if gap.severity == "material" and gap.code == code]
+
+
+def spoil(file: Path) -> None:
+    file.write_text(file.read_text() + "\ndef (\n")
+
+
+def lose(file: Path) -> None:
+    file.unlink()
+
+
+def rename(file: Path) -> None:
+    file.write_text(file.read_text().replace("run_scheduler_process", "run_the_scheduler"))
+
+
+@pytest.mark.parametrize(
+    ("harm", "words"),
+    [
+        (spoil, "could not be read"),
+        (lose, "is not in this checkout"),
+        (rename, "has no function run_scheduler_process"),
+    ],
+)
+def test_without_the_workers_first_function_nothing_is_excluded(
+    program: Program, checkout: Path, harm: Callable[[Path], None], words: str
+) -> None:
+    harm(checkout / SCHEDULER)
+    made = mapped(program, checkout)
+    assert {site.reachable for site in made.sites} == {"unresolved"}
+    assert all(words in site.why for site in made.sites)
+    assert {path.reachable for path in made.paths} == {"unresolved"}
+    assert "target:decode" in {path.name for path in made.paths}
+    assert not made.labels
+    (gap,) = material(made, "SGG065")
+    assert words in gap
+
+
+def test_a_runner_that_could_not_be_read_leaves_its_table_open(program: Program, checkout: Path) -> None:
+    whole = {site.id: site for site in mapped(program, checkout).sites}
+    spoil(checkout / RUNNER)
+    made = mapped(program, checkout)
+    assert not [s.id for s in made.sites if s.reachable == "no" and whole[s.id].reachable == "yes"]
+    tables = [
+        s for s in made.sites if s.file.endswith("full_cuda_graph_backend.py") and s.role in ("capture", "replay")
+    ]
+    assert {site.reachable for site in tables} == {"unresolved"}
+    assert all("decode_cuda_graph_runner.py could not be read" in site.why for site in tables)
+    (gap,) = material(made, "SGG061")
+    assert "decode_cuda_graph_runner.py" in gap
+    assert "target:prefill-breakable" in made.labels
+
+
+def test_an_unreadable_file_that_nothing_imports_excludes_as_before(program: Program, checkout: Path) -> None:
+    whole = mapped(program, checkout)
+    (checkout / SRT / "aside.py").write_text("def (\n")
+    (checkout / SRT / "graphs_aside.py").write_text("import torch\ngraph = torch.cuda.CUDAGraph(\n")
+    made = mapped(program, checkout)
+    assert made.sites == whole.sites and made.paths == whole.paths
+    (gap,) = material(made, "SGG061")
+    assert "graphs_aside.py" in gap

@@ -11,7 +11,10 @@ _TRACEBACK = "Traceback (most recent call last)"
 _ERROR_LINE = re.compile(r"^(?:\S+\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Failure|OutOfMemory\w*)\b.*$")
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>\S+)')
 _ARGPARSE = re.compile(r"^\S+: error: .+$")
-_PLAIN = re.compile(r"(?i)\b(error|fatal|killed|no space left|address already in use|out of memory)\b")
+#: Not where it is a name or a value in a dump of settings, as in `log_level='error'` or `on_error=None`.
+_PLAIN = re.compile(
+    r"""(?i)(?<![\w'"=.-])(error|fatal|killed|no space left|address already in use|out of memory)(?![\w'"=-])"""
+)
 #: More of a log than anybody needs to find a cause in.
 TAIL_BYTES = 4 << 20
 
@@ -22,9 +25,15 @@ def batch_sizes(log: str) -> tuple[list[int], list[int]]:
 
 
 def failure_cause(log: str) -> str | None:
-    """The most telling line of a log: the first exception that ended a process, with its innermost place.
+    """Why a process ended: what its log shows to have gone wrong, else the last that it said."""
+    return error_in(log) or next(map(_unprefixed, last_lines(log, 1)), None)
 
-    A worker's exception precedes those of the processes that waited for it, so the first one is the cause.
+
+def error_in(log: str) -> str | None:
+    """The most telling error of a log: the first exception that ended a process, with its innermost place.
+
+    A worker's exception precedes those of the processes that waited for it, so the first one is the cause. None where
+    nothing in the log speaks of an error: what a healthy server says, too, is no cause.
     """
     lines = log.splitlines()
     for at, line in enumerate(lines):
@@ -36,8 +45,7 @@ def failure_cause(log: str) -> str | None:
         for line in lines:
             if pattern.search(_unprefixed(line)):
                 return _unprefixed(line)[:300]
-    spoken = [_unprefixed(line) for line in lines if line.strip()]
-    return spoken[-1][:300] if spoken else None
+    return None
 
 
 def last_lines(log: str, count: int = 3) -> list[str]:

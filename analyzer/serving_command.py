@@ -12,8 +12,8 @@ from sgl_graph.analyzer.errors import CommandInvalid
 _ASSIGNMENT = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*=")
 _PYTHON = re.compile(r"^(?:.*/)?(?:python|pypy)[0-9.]*(?:t|d)?$")
 _NUMBER = re.compile(r"^-(?:\d+|\d*\.\d+)(?:[eE][+-]?\d+)?$")
-# Interpreter options that take a value as the next token; all others of CPython stand alone.
-_PYTHON_VALUE_OPTIONS = frozenset({"-X", "-W", "--check-hash-based-pycs"})
+#: Interpreter options that take a value as the next token; all others of CPython stand alone.
+PYTHON_VALUE_OPTIONS = frozenset({"-X", "-W", "--check-hash-based-pycs"})
 SERVER_MODULE = "sglang.launch_server"
 
 
@@ -161,7 +161,7 @@ def _program_size(tokens: Sequence[str]) -> int | None:
         return None
     at = 1
     while at < len(tokens) and tokens[at].startswith("-") and tokens[at] != "-m":
-        at += 2 if tokens[at] in _PYTHON_VALUE_OPTIONS else 1
+        at += 2 if tokens[at] in PYTHON_VALUE_OPTIONS else 1
     if tokens[at : at + 2] == ["-m", SERVER_MODULE]:
         return at + 2
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import tempfile
 from enum import StrEnum
 from pathlib import Path
@@ -198,7 +199,7 @@ def _program(command: list[str], out: Path, env: dict[str, str], *, poison: bool
     """A program is judged, and exits, by its lifetime alone."""
     from sgl_graph.cli.render.report import markdown
     from sgl_graph.runtime.planning import inspector_of
-    from sgl_graph.runtime.program_run import execute_program
+    from sgl_graph.runtime.program_run import LAUNCH, execute_program
 
     finished = execute_program(
         command,
@@ -210,6 +211,9 @@ def _program(command: list[str], out: Path, env: dict[str, str], *, poison: bool
         say=console.note,
     )
     _conclude(finished, format_)
+    ended = finished.ledger.launches[LAUNCH].reason
+    if ended:
+        console.warn(f"the program itself ended with {ended}; this exit code is the lifetime verdict's")
     value = finished.ledger.verdicts.lifetime.value
     return {"PASS": ExitCode.DONE, "FAIL": ExitCode.FINDING}.get(value, ExitCode.UNDECIDED)
 
@@ -227,7 +231,9 @@ def _conclude(finished: Finished, format_: Format) -> None:
     if finished.ledger.overhead:
         console.note(overhead_line(finished.ledger))
     console.note(f"manifest digest {finished.manifest_digest}: keep it elsewhere")
-    console.note(f"next: sgl-graph reconcile {finished.root} --expect-digest {finished.manifest_digest}")
+    console.note(
+        f"next: sgl-graph reconcile {shlex.quote(str(finished.root))} --expect-digest {finished.manifest_digest}"
+    )
 
 
 def _labels(text: str | None) -> tuple[str, ...] | None:

@@ -18,13 +18,16 @@ _RESERVE, _RESERVE_BYTES = ".reserve", 4 << 20
 
 
 def refuse_existing(out: Path) -> None:
-    """Make sure that a run's folder is fresh.
+    """Make sure that a run's folder is fresh, and that there is a place for it.
 
     Raises:
         OutputExists: Something is there.
+        ConfigError: The folder that should hold it does not exist.
     """
     if out.is_symlink() or (out.exists() and (not out.is_dir() or any(out.iterdir()))):
         raise OutputExists(f"{out} exists", hint="run writes into a fresh folder only; name another with --out")
+    if not out.exists() and not out.parent.is_dir():
+        raise ConfigError(f"--out {out}: there is no folder {out.parent}", hint="make it first, or name another folder")
 
 
 class RunArchive:
@@ -44,9 +47,12 @@ class RunArchive:
         """
         refuse_existing(out)
         try:
-            out.mkdir(parents=True, exist_ok=True)
+            out.mkdir(exist_ok=True)
         except OSError as error:
-            raise ConfigError(f"--out {out}: {error.strerror}") from error
+            raise ConfigError(
+                f"--out {out}: this folder cannot be made: {error.strerror}",
+                hint="name one in a folder that you may write to",
+            ) from error
         archive = cls(out.resolve())
         try:
             archive._write(_RESERVE, b"\0" * _RESERVE_BYTES)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -13,10 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sgl_graph.analyzer.errors import CommandInvalid, HostError, OutputExists
+from sgl_graph.analyzer.serving_command import PYTHON_VALUE_OPTIONS
 from sgl_graph.runtime.inject import ProbeSettings, write_injection
 
 #: Interpreter switches that keep PYTHONPATH or sitecustomize from acting.
 _ISOLATING = frozenset("EIS")
+#: Short interpreter switches as CPython takes them: alone ones, then perhaps one whose value follows.
+_SWITCHES = re.compile(r"-([^cmXW]*)([cmXW]?)(.*)", re.DOTALL)
 #: How long workers that outlive the program may take to write their footers.
 _SEAL_SECONDS = 5.0
 
@@ -68,7 +73,7 @@ def run_program(
         CommandInvalid: The command cannot be injected.
         HostError: It cannot be started.
     """
-    _check(command)
+    check_program(command)
     if fresh and out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise OutputExists(f"{out} is not empty", hint="name a fresh folder")
     receipts = out / "receipts"
@@ -95,19 +100,56 @@ def run_program(
     return ProgramRun(run, tuple(command), returncode, seconds, tuple(sorted(receipts.glob("*.jsonl"))))
 
 
-def _check(command: Sequence[str]) -> None:
+def check_program(command: Sequence[str]) -> None:
+    """Refuse what cannot be run under the probe, before anything is written or started.
+
+    Raises:
+        CommandInvalid: There is no command, its interpreter would ignore the probe, or its script does not exist.
+    """
     if not command:
         raise CommandInvalid("no program is named", hint="sgl-graph run --program --out DIR -- python SCRIPT ARGS...")
     if not Path(command[0]).name.startswith("python"):
         return
-    for argument in command[1:]:
-        if not argument.startswith("-") or argument.startswith("--") or argument in ("-c", "-m"):
+    arguments = iter(command[1:])
+    for argument in arguments:
+        if not argument.startswith("-"):
+            _check_script(argument)
             return
-        if _ISOLATING & set(argument[1:]):
+        if argument == "-":
+            return
+        if argument.startswith("--"):
+            if argument in PYTHON_VALUE_OPTIONS:
+                next(arguments, None)
+            continue
+        taken = _SWITCHES.fullmatch(argument)
+        assert taken is not None
+        switches, valued, value = taken.groups()
+        if _ISOLATING & set(switches):
             raise CommandInvalid(
                 f"python {argument} ignores PYTHONPATH or sitecustomize, so the probe cannot enter",
                 hint=f"leave {argument} out",
             )
+        if valued in ("c", "m"):
+            return
+        if valued and not value:
+            next(arguments, None)
+
+
+def _check_script(script: str) -> None:
+    if not Path(script).exists():
+        raise CommandInvalid(
+            f"{script}: no such script", hint="paths of scripts are relative to the folder where sgl-graph is started"
+        )
+
+
+def status_text(returncode: int) -> str:
+    """How a program ended, in words; empty for status 0."""
+    if returncode >= 0:
+        return f"exit status {returncode}" if returncode else ""
+    try:
+        return f"signal {-returncode} ({signal.Signals(-returncode).name})"
+    except ValueError:
+        return f"signal {-returncode}"
 
 
 def _wait(process: subprocess.Popen[bytes], timeout: float | None) -> int:

@@ -15,7 +15,7 @@ from sgl_graph.runtime.archive import RunArchive
 from sgl_graph.runtime.evidence import IDENTITIES, OUTCOME
 from sgl_graph.runtime.identity import host_identity, serving_environment, tool_digest
 from sgl_graph.runtime.launching import Say
-from sgl_graph.runtime.program import run_program
+from sgl_graph.runtime.program import check_program, run_program, status_text
 from sgl_graph.runtime.run import Finished, Render, close
 
 LAUNCH: Final = "program"
@@ -47,6 +47,7 @@ def execute_program(
         HostError: The disk refuses.
         KeyboardInterrupt: Interrupted; the partial archive is closed.
     """
+    check_program(command)
     archive = RunArchive.create(out)
     plan = _plan(list(command), dict(env), inspector, poison)
     plan_digest = archive.write_record(PLAN, plan)
@@ -63,9 +64,9 @@ def execute_program(
         done = run_program(
             command, archive.root, env=env, inspector=inspector, poison=poison, tool=plan.tool_digest, fresh=False
         )
-        say(f"the program ended with status {done.returncode} after {done.seconds:.1f} s")
         # A program may fail for reasons of its own: what its graphs did before is judged all the same.
-        reason = f"exit status {done.returncode}" if done.returncode else ""
+        reason = status_text(done.returncode)
+        say(f"the program ended with {reason or 'exit status 0'} after {done.seconds:.1f} s")
         outcome = LaunchOutcome(state="ran", reason=reason)
     except SglGraphError as error:
         outcome = LaunchOutcome(state="failed", reason=error.message)

@@ -12,7 +12,7 @@ from typing import Self
 
 import psutil
 from sgl_graph.analyzer.errors import HostError, ServerStartFailed
-from sgl_graph.analyzer.server_log import TAIL_BYTES, failure_cause, last_lines
+from sgl_graph.analyzer.server_log import TAIL_BYTES, error_in, failure_cause, last_lines
 from sgl_graph.runtime.client import Client
 from sgl_graph.runtime.processes import MARK, Watchdog, group_of, marked, stop_group
 
@@ -96,9 +96,8 @@ class Server:
                 return time.monotonic() - began
             waited = time.monotonic() - began
             if waited > timeout:
-                cause = failure_cause(self.tail()) or "the log says nothing"
                 raise ServerStartFailed(
-                    f"not healthy within {timeout:g} s; last cause in its log: {cause}", hint=f"see {self.log}"
+                    f"not healthy within {timeout:g} s; {_still_starting(self.tail())}", hint=f"see {self.log}"
                 )
             if time.monotonic() - said > 10:
                 said = time.monotonic()
@@ -176,6 +175,15 @@ class Server:
             return  # this host does not tell
         if owner is not None:
             raise ServerStartFailed(f"port {self.port} is answered by another process (pid {owner or 'unknown'})")
+
+
+def _still_starting(log: str) -> str:
+    """What the log of a server that still starts tells; a line that speaks of no error is not passed off as a cause."""
+    cause = error_in(log)
+    if cause:
+        return f"its log shows: {cause}"
+    last = next(iter(last_lines(log, 1)), "")
+    return f"no error in its log, which ends: {last}" if last else "its log is empty"
 
 
 def free_port(host: str = "127.0.0.1") -> int:

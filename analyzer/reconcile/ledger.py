@@ -194,6 +194,8 @@ def _lifetime(evidence: Evidence, identity: Identity) -> LifetimeVerdict:
         present = sum(1 for w in evidence.workers if w.role == expected.role)
         if expected.count is not None and present < expected.count:
             doubts.append(f"{present} of {expected.count} {expected.role} workers wrote receipts")
+    if value == "NOT-RUN" and plan.mode == "program" and outcome is not None and outcome.reason:
+        reason = f"{reason}; the program ended with {outcome.reason}"
     # A fault that was seen stays seen; only what rests on absence needs all of the evidence.
     if doubts and value in ("PASS", "NOT-RUN"):
         value, reason = "INCOMPLETE", "; ".join(doubts)
@@ -272,5 +274,7 @@ def _not_run(evidence: Evidence) -> list[str]:
     for name, outcome in evidence.launches.items():
         if outcome.state == "failed":
             found.append(f"{name} failed: {outcome.reason}")
+        elif evidence.plan.mode == "program" and outcome.reason:
+            found.append(f"the program ended with {outcome.reason}: what it did not reach is not judged")
     found += [f"gap accepted: {text}" for text in evidence.plan.gaps if evidence.plan.gaps_accepted]
     return [*found, *evidence.plan.notes]

@@ -106,6 +106,7 @@ def run(case: str, out: Path, site: Path, tool: Path, extra: list[str]) -> int:
         return 130
     model, flags, options = CASES[case]
     archive = WORK / "archives" / case
+    archive.parent.mkdir(parents=True, exist_ok=True)
     program = [sys.executable, "-m", "sgl_graph.cli", "run", "--out", str(archive), "--checkout", str(site)]
     program += ["--env", f"PYTHONPATH={site}", *options.split(), *extra, "--"]
     server = [

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from sgl_graph.analyzer.errors import CommandInvalid, OutputExists
 from sgl_graph.runtime.inject import FolderInjector, InjectionFolder, ProbeSettings, write_injection
-from sgl_graph.runtime.program import run_program
+from sgl_graph.runtime.program import check_program, run_program
 
 #: A device of no memory: `device.capture()` and `device.replay()` are all there is.
 DEVICE = "recorder = None\n"
@@ -259,7 +259,21 @@ def test_run_program_collects_and_refuses(tmp_path: Path) -> None:
     with pytest.raises(OutputExists):
         run_program([sys.executable, "-c", ""], tmp_path / "out")
     for flags in ("-I", "-sE", "-S"):
-        with pytest.raises(CommandInvalid):
+        with pytest.raises(CommandInvalid, match="probe cannot enter"):
             run_program(["python3", flags, "x.py"], tmp_path / "other")
     with pytest.raises(CommandInvalid):
         run_program([], tmp_path / "other")
+
+
+@pytest.mark.parametrize("switches", [[], ["-u"], ["-X", "dev"], ["-uW", "ignore"], ["-Wignore"]])
+def test_a_script_that_does_not_exist_is_named_before_anything_is_written(tmp_path: Path, switches: list[str]) -> None:
+    with pytest.raises(CommandInvalid, match=r"nope\.py: no such script"):
+        run_program(["python", *switches, "nope.py"], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "command", [["python", "-c", "x"], ["python", "-uc", "x"], ["python3", "-m", "x"], ["bash", "x"], ["python", "-"]]
+)
+def test_what_names_no_script_is_left_to_the_program(command: list[str]) -> None:
+    check_program(command)

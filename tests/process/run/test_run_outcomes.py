@@ -111,6 +111,15 @@ def test_a_server_that_dies_shows_the_cause_in_its_log(tmp_path: Path) -> None:
     assert "launch_server.py" in reason
 
 
+def test_a_server_that_is_not_healthy_in_time_is_given_no_made_up_cause(tmp_path: Path) -> None:
+    _, ledger, _ = drive(tmp_path / "run", "start_timeout=2.0", "skip_eager=true", fault="never-healthy")
+    for launch in ("ordinary", "instrumented"):
+        reason = ledger["launches"][launch]["reason"]
+        assert reason.startswith("not healthy within 2 s; ")
+        assert "cause" not in reason
+        assert "no error in its log, which ends: " in reason or "its log is empty" in reason
+
+
 def test_a_rank_that_writes_nothing_is_missed(tmp_path: Path) -> None:
     workers = json.dumps({"workers": [{"role": "scheduler", "count": 3, "source": "test", "injection": {}}]})
     status, ledger, text = drive(tmp_path / "run", f"map={workers}", "tp=2")

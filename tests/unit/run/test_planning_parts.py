@@ -8,7 +8,7 @@ import pytest
 from sgl_graph.analyzer.errors import CommandInvalid, ConfigError
 from sgl_graph.analyzer.graph_switches import declared_flags, eager_command, enabling_variables
 from sgl_graph.analyzer.request_sets import Model, adapters, request_sets, traffic_records
-from sgl_graph.analyzer.server_log import batch_sizes, failure_cause
+from sgl_graph.analyzer.server_log import batch_sizes, error_in, failure_cause
 from sgl_graph.analyzer.serving_command import parse
 from sgl_graph.runtime.checkout import Location
 from sgl_graph.runtime.options import RunOptions
@@ -160,6 +160,20 @@ def test_usage_errors_and_plain_lines_are_causes_too() -> None:
     )
     assert failure_cause("one\ntwo\n") == "two"
     assert failure_cause("") is None
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["server_args=ServerArgs(log_level='error', log_level_http=\"error\")", "on_error=None, kill=-9", "loading weights"],
+)
+def test_what_speaks_of_no_error_is_none(said: str) -> None:
+    assert error_in(f"[2026-11-30 10:00:00] {said}\n") is None
+    assert failure_cause(f"[2026-11-30 10:00:00] {said}\n") == said
+
+
+@pytest.mark.parametrize("said", ["RuntimeError: boom", "Fatal: x", "error: x", "Killed", "x (out of memory)", "ERROR x"])
+def test_what_speaks_of_an_error_is_found(said: str) -> None:
+    assert error_in(f"[10:00] server_args=ServerArgs(log_level='error')\n[10:01 TP0] {said}\nwaiting\n") == said
 
 
 def test_batch_sizes_are_read_from_the_log() -> None:

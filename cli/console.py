@@ -5,7 +5,10 @@ from __future__ import annotations
 import io
 import os
 import re
+import shlex
+import stat
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,21 +84,92 @@ def write_report(text: str, output: Path | None, *, force: bool = False) -> None
     note(f"wrote {output}")
 
 
-def check_output(output: Path | None, *, force: bool = False) -> None:
-    """Refuse a file that could not be written; a command calls it before it does any work.
+def check_output(output: Path | None, *, force: bool = False, archives: Iterable[Path] = ()) -> None:
+    """Refuse a file that could not or must not be written; a command calls it before it does any work.
+
+    Args:
+        output: The file; None is stdout, which is always there.
+        force: Whether a plain file may be overwritten; nothing else ever is.
+        archives: Archives that are read: nothing is written into them.
 
     Raises:
         OutputExists: The file exists and force is off.
-        ConfigError: It is a folder, or its folder does not exist.
+        ConfigError: It is a folder, a link or a device, its folder does not exist, or it lies in an archive.
     """
     if output is None:
         return
+    try:
+        status = output.lstat()
+    except OSError:
+        status = None
     if output.is_dir():
         raise ConfigError(f"{output} is a folder", hint="name a file")
-    if output.exists() and not force:
+    if status is not None and not stat.S_ISREG(status.st_mode):
+        kind = "a link" if stat.S_ISLNK(status.st_mode) else "no plain file"
+        raise ConfigError(f"{output} is {kind}", hint="name a plain file, or leave -o out and redirect stdout")
+    if status is not None and not force:
         raise OutputExists(f"{output} exists", hint="name another file, or overwrite it with --force")
-    if not output.absolute().parent.is_dir():
+    place = resolved(output).parent
+    if not place.is_dir():
         raise ConfigError(f"{output}: there is no folder {output.parent}", hint="make it first, or name another file")
+    for archive in archives:
+        if place.is_relative_to(resolved(archive)):
+            raise ConfigError(
+                f"{output} lies in the archive {archive}, which is only read", hint="name a file outside of it"
+            )
+
+
+def resolved(path: Path) -> Path:
+    """The path from the root, links followed.
+
+    Raises:
+        ConfigError: It is relative and the working directory is gone, or its links form a circle.
+    """
+    try:
+        return path.resolve()
+    except FileNotFoundError as error:
+        raise ConfigError(
+            "the working directory does not exist any more", hint="change to a folder that exists, or give full paths"
+        ) from error
+    except (OSError, RuntimeError) as error:
+        raise ConfigError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def read_plain(path: Path, option: str, *, hint: str | None = None, largest: int = 256 << 20) -> bytes:
+    """The bytes of a plain file that an option names; a pipe or device, which could wait for ever, is refused.
+
+    Args:
+        path: The file.
+        option: The option, as the messages name it.
+        hint: What to do about a file that is not there.
+        largest: More bytes than this are refused.
+
+    Raises:
+        ConfigError: It cannot be read, is no plain file, or is too large.
+    """
+    try:
+        # Without waiting: opening a pipe that nobody writes to would.
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(handle, "rb") as file:
+            status = os.fstat(handle)
+            if not stat.S_ISREG(status.st_mode):
+                kind = "a folder" if stat.S_ISDIR(status.st_mode) else "no plain file"
+                raise ConfigError(f"{option} {path}: it is {kind}", hint="name a plain file")
+            if status.st_size > largest:
+                raise ConfigError(f"{option} {path}: {status.st_size} bytes are more than any honest file of its kind")
+            return file.read()
+    except OSError as error:
+        raise ConfigError(f"{option} {path}: {error.strerror}", hint=hint) from error
+    except ValueError as error:
+        raise ConfigError(f"{option}: {error}") from error
+
+
+def shell(*words: object) -> str:
+    """Words as a shell takes them: paths with spaces, quotes and line ends stay one word, and none is an option."""
+    return " ".join(
+        shlex.quote(f"./{word}" if isinstance(word, Path) and str(word).startswith("-") else str(word))
+        for word in words
+    )
 
 
 def note(text: str) -> None:

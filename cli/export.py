@@ -41,5 +41,11 @@ def export(
         raise ConfigError(f"{error.filename or output}: {error.strerror}") from error
     masked = ", ".join(f"{count} {kind}" for kind, count in sorted(done.masked.items()) if count) or "nothing"
     console.note(f"wrote {output}: {done.files} files, {done.left_out} left out, masked {masked}")
+    if done.damage:
+        shown = "; ".join(f"{name}: {why}" for name, why in sorted(done.damage.items())[:4])
+        more = f" (and {len(done.damage) - 4} more)" if len(done.damage) > 4 else ""
+        console.warn(
+            f"the archive does not verify: {shown}{more}; the export says so, and verdicts that rest on it stay INCOMPLETE"
+        )
     console.note(f"manifest digest {done.manifest_digest}")
     console.note(f"next: unzip {output}, then sgl-graph reconcile FOLDER --expect-digest {done.manifest_digest}")

@@ -13,12 +13,14 @@ from typing import Any
 
 from sgl_graph.analyzer.errors import ArchiveCorrupt, HostError
 from sgl_graph.analyzer.masking import ALLOWED, Masker, secrets_of
-from sgl_graph.analyzer.records.archive import MANIFEST, FileEntry, Manifest
+from sgl_graph.analyzer.reconcile.consistency import contradictions
+from sgl_graph.analyzer.reconcile.recompute import NAMES, Verification, rests_on
+from sgl_graph.analyzer.records.archive import EXPORT, LEDGER, MANIFEST, FileEntry, Manifest
 from sgl_graph.analyzer.records.receipts import FIRST_LINK, LONGEST_LINE, seal_line
 from sgl_graph.analyzer.records.strict_json import parse_json
 from sgl_graph.runtime.archive import pretty_json
 from sgl_graph.runtime.evidence import LARGEST_JSON, OUTPUTS_SUFFIX, read_json, read_plan
-from sgl_graph.runtime.verification import EXPORT, is_plain_name, verify
+from sgl_graph.runtime.verification import is_plain_name, read_ledger, verify
 
 SCHEMA = "sgl-graph.export/1"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -33,6 +35,8 @@ class Exported:
     left_out: int
     manifest_digest: str
     masked: dict[str, int]
+    #: What was wrong with the archive, by file; the export carries it.
+    damage: dict[str, str]
 
 
 def export(root: Path, output: Path, *, include_outputs: bool) -> Exported:
@@ -48,6 +52,7 @@ def export(root: Path, output: Path, *, include_outputs: bool) -> Exported:
     """
     plan = read_plan(root)
     verification = verify(root, None)
+    found = _damage(root, verification)
     names = [name for name in _names(root) if name not in (MANIFEST, EXPORT)]
     masker = Masker([socket.gethostname(), socket.getfqdn()], *_hidden(root, names))
     entries: dict[str, FileEntry] = {}
@@ -60,9 +65,12 @@ def export(root: Path, output: Path, *, include_outputs: bool) -> Exported:
                     entries[name] = _entry(_pieces(root / name))
                 else:
                     entries[name] = _put(archive, plan.run_id, name, _masked(root, name, masker))
-            damage = {masker.text(name): masker.text(why) for name, why in verification.damage.items()}
+            for name in verification.left_out:
+                entries[name] = FileEntry.model_validate(read_json(root, MANIFEST)["files"][name])
+                left_out.append(name)
+            damage = {_shown(name, masker): masker.text(why) for name, why in found.items()}
             statement = _statement(plan.run_id, verification.manifest_digest, damage, left_out, masker)
-            _put(archive, plan.run_id, EXPORT, [pretty_json(statement)])
+            entries[EXPORT] = _put(archive, plan.run_id, EXPORT, [pretty_json(statement)])
             manifest = Manifest(
                 run_id=plan.run_id,
                 state="complete" if verification.state == "complete" else "partial",
@@ -76,8 +84,26 @@ def export(root: Path, output: Path, *, include_outputs: bool) -> Exported:
         raise HostError(f"cannot write {output}: {error.strerror}", hint="free space or name another file") from error
     finally:
         partial.unlink(missing_ok=True)
-    kept = len(entries) - len(left_out) + 2
-    return Exported(kept, len(left_out), closing.sha256, dict(masker.counts))
+    kept = len(entries) - len(left_out) + 1
+    return Exported(kept, len(left_out), closing.sha256, dict(masker.counts), found)
+
+
+def _damage(root: Path, verification: Verification) -> dict[str, str]:
+    """What is wrong with the archive: its files, and a ledger that contradicts itself or is not there."""
+    found = dict(verification.damage)
+    ledger = read_ledger(root, verification)
+    if ledger is None:
+        found.setdefault(LEDGER, "no ledger was recorded")
+    else:
+        for name, why in contradictions(ledger).items():
+            found.setdefault(LEDGER, f"contradicts itself: {name} is recorded PASS, but {why}")
+    return found
+
+
+def _shown(name: str, masker: Masker) -> str:
+    """A damaged file's name, masked unless that would hide which verdicts rest on it."""
+    masked = masker.text(name)
+    return masked if all(rests_on(v, masked) == rests_on(v, name) for v in NAMES) else name
 
 
 def _names(root: Path) -> Iterator[str]:

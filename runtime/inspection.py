@@ -8,14 +8,11 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from pydantic import ValidationError
 from sgl_graph.analyzer.errors import (
-    ArchiveCorrupt,
     ArchiveMissing,
     ConfigError,
     HostError,
     OutputExists,
-    SchemaUnknown,
 )
 from sgl_graph.analyzer.reconcile.drift import drift
 from sgl_graph.analyzer.reconcile.ledger import assemble
@@ -23,13 +20,12 @@ from sgl_graph.analyzer.reconcile.mapview import MapView
 from sgl_graph.analyzer.reconcile.observed import path_rows
 from sgl_graph.analyzer.reconcile.recompute import Verification, inspected, recomputed
 from sgl_graph.analyzer.reconcile.worker_source import worker_source
-from sgl_graph.analyzer.records import ledger as ledger_records
 from sgl_graph.analyzer.records.archive import LEDGER, PLAN
 from sgl_graph.analyzer.records.ledger import Ledger
 from sgl_graph.runtime.archive import RunArchive
-from sgl_graph.runtime.evidence import legacy_answers, read_evidence, read_json
+from sgl_graph.runtime.evidence import legacy_answers, read_evidence
 from sgl_graph.runtime.identity import tool_digest
-from sgl_graph.runtime.verification import verify
+from sgl_graph.runtime.verification import read_ledger, verify
 
 RECOMPUTED = "recomputed.json"
 #: How far below a folder archives are looked for.
@@ -129,30 +125,6 @@ def recompute(
     return ledger, _write(where, ledger)
 
 
-def read_ledger(root: Path, verification: Verification) -> Ledger | None:
-    """The recorded ledger; None when there is none that can be read, which the verification then says.
-
-    Raises:
-        SchemaUnknown: It is of a schema that this release does not know.
-    """
-    try:
-        body = read_json(root, LEDGER)
-    except ArchiveCorrupt:
-        return None
-    if body is None:
-        return None
-    if not isinstance(body, dict) or "schema" not in body:
-        return None
-    if body["schema"] != ledger_records.SCHEMA:
-        if LEDGER in verification.damage:
-            return None
-        raise SchemaUnknown(f"{root / LEDGER}: schema {body['schema']!r} is unknown")
-    try:
-        return Ledger.model_validate(body)
-    except (ValidationError, RecursionError):
-        return None
-
-
 def _as_legacy(ledger: Ledger) -> Ledger:
     """The ledger with its numerical verdict marked as one that no digest proves."""
     numerical = ledger.verdicts.numerical.model_copy(update={"evidence": "unverified-legacy"})
@@ -193,6 +165,8 @@ def _plans_below(place: Path) -> Iterator[Path]:
 
 def _copy(root: Path, work: Path | None) -> Path:
     where = work or _beside(root)
+    if where.resolve().is_relative_to(root.resolve()):
+        raise ConfigError(f"{where} lies in the archive {root}", hint="name a folder elsewhere with --work")
     if where.exists() and any(where.iterdir()):
         raise OutputExists(f"{where} exists", hint="--work takes a fresh folder")
     try:

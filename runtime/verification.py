@@ -13,12 +13,15 @@ from pydantic import ValidationError
 from sgl_graph.analyzer.errors import ArchiveCorrupt, SchemaUnknown, SglGraphError
 from sgl_graph.analyzer.reconcile.recompute import Bound, Verification
 from sgl_graph.analyzer.records import archive as archive_records
-from sgl_graph.analyzer.records.archive import MANIFEST, Manifest, is_safe_name
+from sgl_graph.analyzer.records import ledger as ledger_records
+from sgl_graph.analyzer.records.archive import EXPORT, LEDGER, MANIFEST, Manifest, is_safe_name
+from sgl_graph.analyzer.records.ledger import Ledger
 from sgl_graph.runtime.archive import pretty_json
 from sgl_graph.runtime.evidence import read_json
 
-EXPORT = "export.json"
 _LATER = re.compile(r"^recomputed(\.\d+)?\.json$")
+#: Ends each statement on damage that an export carries.
+_BEFORE = " (before the export)"
 _MOST_FILES = 20_000
 _DEEPEST_FOLDER = 16
 
@@ -54,6 +57,7 @@ def verify(root: Path, expected: str | None) -> Verification:
         for name in present:
             if name not in manifest.files and name not in (MANIFEST, EXPORT) and not _LATER.match(name):
                 damage.setdefault(name, "is not named by the manifest")
+        damage.update({name: why for name, why in _before_export(root, manifest).items() if name not in damage})
     return Verification(
         bound=bound,
         manifest_digest=digest,
@@ -84,6 +88,21 @@ def _manifest(root: Path, damage: dict[str, str]) -> tuple[Manifest | None, str 
         return None, _sha256(path)
 
 
+def _before_export(root: Path, manifest: Manifest) -> dict[str, str]:
+    """What an export says was damaged before it, by file; a statement that cannot be read is damage itself."""
+    try:
+        body = read_json(root, EXPORT)
+    except ArchiveCorrupt as error:
+        return {EXPORT: f"cannot be read: {error.message}"}
+    if body is None:
+        exported = manifest.reason == "export" or "exported_from" in manifest.identities
+        return {EXPORT: "is missing: nothing says what was damaged before the export"} if exported else {}
+    found = body.get("source_damage", {}) if isinstance(body, dict) else None
+    if not isinstance(found, dict) or not all(isinstance(why, str) for why in found.values()):
+        return {EXPORT: "does not say what was damaged before the export"}
+    return {name: why if why.endswith(_BEFORE) else why + _BEFORE for name, why in found.items()}
+
+
 def _left_out(root: Path, manifest: Manifest) -> list[str]:
     """Files that an export declares to have left out, as far as they can be left out: answers and logs."""
     try:
@@ -93,6 +112,30 @@ def _left_out(root: Path, manifest: Manifest) -> list[str]:
     names = body.get("left_out") if isinstance(body, dict) else None
     allowed = (".outputs.json", "server.log")
     return [str(n) for n in names or () if n in manifest.files and str(n).endswith(allowed) and not (root / n).exists()]
+
+
+def read_ledger(root: Path, verification: Verification) -> Ledger | None:
+    """The recorded ledger; None when there is none that can be read, which the verification then says.
+
+    Raises:
+        SchemaUnknown: It is of a schema that this release does not know.
+    """
+    try:
+        body = read_json(root, LEDGER)
+    except ArchiveCorrupt:
+        return None
+    if body is None:
+        return None
+    if not isinstance(body, dict) or "schema" not in body:
+        return None
+    if body["schema"] != ledger_records.SCHEMA:
+        if LEDGER in verification.damage:
+            return None
+        raise SchemaUnknown(f"{root / LEDGER}: schema {body['schema']!r} is unknown")
+    try:
+        return Ledger.model_validate(body)
+    except (ValidationError, RecursionError):
+        return None
 
 
 def is_plain_name(name: str) -> bool:

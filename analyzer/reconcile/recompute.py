@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from sgl_graph.analyzer.records.archive import LEDGER, MANIFEST, PLAN
+from sgl_graph.analyzer.reconcile.consistency import contradictions
+from sgl_graph.analyzer.records.archive import EXPORT, LEDGER, MANIFEST, PLAN
 from sgl_graph.analyzer.records.ledger import (
     Agreement,
     CoverageVerdict,
@@ -58,7 +59,7 @@ class Verification:
 
 def rests_on(verdict: str, name: str) -> bool:
     """Whether a verdict, or its record, rests on a file of the archive."""
-    if name in (MANIFEST, PLAN, LEDGER):
+    if name in (MANIFEST, PLAN, LEDGER, EXPORT):
         return True
     folder = name.split("/", 1)[0]
     if verdict == "numerical":
@@ -71,6 +72,8 @@ def rests_on(verdict: str, name: str) -> bool:
 def inspected(ledger: Ledger, verification: Verification, *, run_dir: str) -> Ledger:
     """The recorded ledger as a read-only inspection shows it: what no longer verifies is INCOMPLETE."""
     verdicts = {name: _checked(name, getattr(ledger.verdicts, name), verification) for name in NAMES}
+    for name, why in contradictions(ledger).items():
+        verdicts[name] = _rejected(verdicts[name], f"recorded PASS, but {why}")
     damaged = verification.damage or verification.bound == "differs"
     agreement = ledger.agreement
     if agreement.status != "unavailable":
@@ -91,14 +94,18 @@ def inspected(ledger: Ledger, verification: Verification, *, run_dir: str) -> Le
 def recomputed(new: Ledger, recorded: Ledger | None, verification: Verification) -> Ledger:
     """New verdicts beside the recorded ones; never better than what was recorded or than the evidence allows."""
     verdicts: dict[str, AnyVerdict] = {}
+    contradicted = contradictions(recorded) if recorded is not None else {}
     for name in NAMES:
         verdict = _checked(name, getattr(new.verdicts, name), verification)
-        if name == "numerical" and any(item.endswith(".outputs.json") for item in verification.left_out):
+        left_out = any(item.endswith(".outputs.json") for item in verification.left_out)
+        if name == "numerical" and left_out and not verification.against(name):
             verdict = verdict.model_copy(
                 update={"value": "NOT-RECOMPUTED", "reason": "the answers are not in this export"}
             )
         old = getattr(recorded.verdicts, name) if recorded is not None else None
         verdicts[name] = _beside(verdict, old)
+        if name in contradicted and verdicts[name].value == "PASS":
+            verdicts[name] = _rejected(verdicts[name], f"recorded PASS, but {contradicted[name]}")
     recorded_values = {name: getattr(recorded.verdicts, name).value for name in NAMES} if recorded else {}
     agreement = new.agreement
     if any(item.endswith(".outputs.json") for item in verification.left_out) and recorded is not None:
@@ -119,12 +126,15 @@ def _checked(name: str, verdict: AnyVerdict, verification: Verification) -> AnyV
     if not wrong or verdict.value in _UNTOUCHED:
         return verdict
     more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
-    update: dict[str, Any] = {
-        "value": "INCOMPLETE",
-        "reason": f"recorded or found {verdict.value}, but its evidence does not verify: {wrong[0]}{more}",
-    }
+    return _rejected(verdict, f"recorded or found {verdict.value}, but its evidence does not verify: {wrong[0]}{more}")
+
+
+def _rejected(verdict: AnyVerdict, reason: str) -> AnyVerdict:
+    update: dict[str, Any] = {"value": "INCOMPLETE", "reason": reason}
     if not isinstance(verdict, NumericalVerdict):
         update["identity"] = verdict.identity.model_copy(update={"status": "rejected"})
+    elif verdict.evidence == "verified":
+        update["evidence"] = "rejected"
     return verdict.model_copy(update=update)
 
 
@@ -152,7 +162,7 @@ def _legacy(verdict: AnyVerdict) -> bool:
 
 def _answers_damaged(verification: Verification) -> bool:
     return verification.bound == "differs" or any(
-        name.endswith(".outputs.json") or name in (MANIFEST, PLAN, LEDGER) for name in verification.damage
+        name.endswith(".outputs.json") or name in (MANIFEST, PLAN, LEDGER, EXPORT) for name in verification.damage
     )
 
 

@@ -12,6 +12,8 @@ from sgl_graph.analyzer.records.base import Record
 SCHEMA = "sgl-graph.manifest/1"
 MANIFEST, PLAN, MAP, OBSERVED_MAP = "manifest.json", "plan.json", "map.json", "map.observed.json"
 LEDGER, REPORT, RECEIPTS = "ledger.json", "report.md", "receipts"
+#: What an export says of itself: what it left out, and what was damaged before it.
+EXPORT = "export.json"
 
 _UNSAFE = re.compile(r"(^/|(^|/)\.\.?(/|$)|\\|//|\x00|/$|^$)")
 

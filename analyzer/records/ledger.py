@@ -90,7 +90,8 @@ class NumericalVerdict(Record):
 
     value: Value
     kind: str
-    evidence: Literal["verified", "unverified-legacy"] = "verified"
+    #: `none` where nothing was compared, `incomplete` where something lacked, `rejected` where it no longer verifies.
+    evidence: Literal["verified", "unverified-legacy", "none", "incomplete", "rejected"] = "verified"
     reason: str
     control: Control = Control()
     #: {set, request, position, reference, observed, reference_top, observed_top} of the first difference.

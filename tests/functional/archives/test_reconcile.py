@@ -4,44 +4,17 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import importlib.util
 import io
 import json
 import os
 import subprocess
-import sys
 import zipfile
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
-
-def _load() -> ModuleType:
-    path = Path(__file__).parents[2] / "fakes" / "archives.py"
-    spec = importlib.util.spec_from_file_location("fake_archives", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["fake_archives"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-archives = _load()
-
-
-def call(*arguments: object, code: int = 0) -> tuple[str, str]:
-    """Run the program; stdout and stderr."""
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", "sgl_graph.cli", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
-    return done.stdout, done.stderr
+from .archive_calls import archives, call, resign, verdicts
 
 
 def tree(root: Path) -> dict[str, tuple[str, int]]:
@@ -50,11 +23,6 @@ def tree(root: Path) -> dict[str, tuple[str, int]]:
         for p in root.rglob("*")
         if p.is_file()
     }
-
-
-def verdicts(text: str) -> dict[str, str]:
-    ledger = json.loads(text)
-    return {name: verdict["value"] for name, verdict in ledger["verdicts"].items()}
 
 
 @pytest.fixture
@@ -152,18 +120,6 @@ def test_a_record_that_recomputation_contradicts_is_rejected_and_never_becomes_p
     assert found["coverage"]["identity"]["status"] == "rejected"
 
 
-def resign(root: Path) -> None:
-    from sgl_graph.analyzer.records.archive import Manifest
-    from sgl_graph.runtime.archive import pretty_json
-
-    manifest = json.loads((root / "manifest.json").read_text())
-    for name in manifest["files"]:
-        data = (root / name).read_bytes()
-        manifest["files"][name] = {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
-    sealed = Manifest.model_validate(manifest).sealed()
-    (root / "manifest.json").write_bytes(pretty_json(sealed.model_dump(mode="json")))
-
-
 def test_gates(tmp_path: Path) -> None:
     failed = archives.make(tmp_path / "failed", archives.Made(freed=True)).root
     open_ = archives.make(tmp_path / "open", archives.Made(footers=False)).root
@@ -178,6 +134,7 @@ def test_gates(tmp_path: Path) -> None:
 
 
 def test_many_archives_give_a_row_each_and_a_broken_one_a_reason(tmp_path: Path, clean: Any) -> None:
+    (tmp_path / "deep").mkdir()
     archives.make(tmp_path / "deep" / "failed", archives.Made(freed=True))
     broken = archives.make(tmp_path / "deep" / "broken").root
     (broken / "plan.json").write_text('{"schema": "sgl-graph.plan/99"}')

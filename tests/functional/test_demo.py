@@ -15,13 +15,25 @@ def test_the_demonstration_passes_clean_and_catches_its_fault(tmp_path: Path) ->
     done = subprocess.run(
         [sys.executable, str(DEMO), str(archives)],
         stdin=subprocess.DEVNULL,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
         timeout=280,
         check=False,
     )
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr
+    assert done.returncode == 0, done.stdout[-3000:]
     clean, fault = done.stdout.splitlines()[-2:]
+    commands = done.stdout.split("\n$ sgl-graph ")[1:]
+    assert [command.split(" ", 1)[0] for command in commands] == ["preflight", "preflight", "run", "reconcile", "run"]
+    for command in (c for c in commands if c.startswith(("run", "reconcile"))):
+        # As one would see it at a prompt: progress, then the report, then where to go from there.
+        shown = [command.index(text) for text in ("Job: ", "lifetime: ", "(exit code ")]
+        assert shown == sorted(shown)
+        progress = "eager: healthy" if command.startswith("run") else "wrote "
+        assert command.index(progress) < shown[0]
+    assert all(
+        command.index("Job: ") < command.index("manifest digest ") for command in commands if command.startswith("run")
+    )
     assert clean.count("PASS") == 3
     assert "'lifetime': 'FAIL'" in fault
     assert "mem_pool.py" in fault

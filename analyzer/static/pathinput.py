@@ -25,6 +25,8 @@ class PathInput:
     keys: Keys
     settings: Mapping[str, Any]
     unconfirmed: frozenset[str]
+    #: Phases of which it is not settled whether, or by what, they capture.
+    open_phases: frozenset[str]
     buckets: Mapping[str, PhaseSizes]
     components: Sequence[Component]
     worker: str

@@ -285,6 +285,8 @@ class PathFinder:
         chain: tuple[CodeRef, ...],
     ) -> PathEntry:
         name = f"{role}:{family}"
+        if PHASES.get(family) in self._in.open_phases:
+            reachable = worse(reachable, "unresolved")  # what captures this phase, if anything, is not settled
         live = [(raw, site) for raw, site in sites if site.reachable != "no"]
         outside = [c for c in self._in.components if c.reachable != "no" and "not the caching allocator" in c.memory]
         fitting = [(raw, site) for raw, site in live or sites if self._fits(table, raw)]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from sgl_graph.analyzer.records import pathmap as records
 from sgl_graph.analyzer.static import profile
+from sgl_graph.analyzer.static.certainty import without_model
 from sgl_graph.analyzer.static.chains import Chains
 from sgl_graph.analyzer.static.classify import Classifier, Surroundings
 from sgl_graph.analyzer.static.components import components_of
@@ -86,6 +87,8 @@ def build(
     if linker is not None and settings.starts.value != "no" and not missing:
         on_step("linking from the worker's entry")
         linked = linker(entries)
+        if not request.model_known:
+            linked.reached = without_model(linked)
     unread = _unread(project, linked)
     reach = Reachability(linked, entries, _on_demand(search), unread) if linked is not None else None
     parts = Parts(search, linked)
@@ -224,6 +227,7 @@ def _paths(
             keys=Keys(parts.search.owners),
             settings=settings.values,
             unconfirmed=settings.unconfirmed,
+            open_phases=settings.open_phases,
             buckets={sizes.phase: sizes for sizes in settings.buckets},
             components=components,
             worker=processes[0].role if processes else "scheduler",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sgl_graph.analyzer.records import pathmap as records
+from sgl_graph.analyzer.static import profile
 from sgl_graph.analyzer.static.config.protocol import ClassOf, Configuration, FunctionOf, InstanceOf, Place
 
 _SIMPLE = (bool, int, float, str)
@@ -34,6 +35,8 @@ class Settings:
         self.buckets: tuple[PhaseSizes, ...] = ()
         self.values: dict[str, Any] = {}
         self.unconfirmed: frozenset[str] = frozenset()
+        #: Phases of which it is not settled whether, or by what, they capture.
+        self.open_phases: frozenset[str] = frozenset()
         if configuration is not None:
             self._take(configuration)
 
@@ -73,6 +76,12 @@ class Settings:
             entry.name
             for entry in self.entries
             if entry.confirmed_by is None and (entry.automatic or entry.source == "unresolved")
+        )
+        unsettled = {entry.name for entry in self.entries if entry.source == "unresolved"}
+        self.open_phases = frozenset(
+            phase
+            for phase, off in profile.LEGACY_OFF_FIELDS.items()
+            if f"{profile.GRAPH_CONFIG_FIELD}.{phase}.{profile.GRAPH_BACKEND}" in unsettled or off in unsettled
         )
 
 

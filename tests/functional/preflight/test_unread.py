@@ -81,3 +81,17 @@ def test_an_unreadable_file_that_nothing_imports_excludes_as_before(program: Pro
     assert made.sites == whole.sites and made.paths == whole.paths
     (gap,) = material(made, "SGG061")
     assert "graphs_aside.py" in gap
+
+
+def test_a_phase_whose_backend_the_model_decides_is_open_without_the_model(program: Program, checkout: Path) -> None:
+    arguments = checkout / SRT / "server_args.py"
+    text = arguments.read_text()
+    old = "        if self.disable_decode_cuda_graph:\n"
+    assert text.count(old) == 1
+    asked = "        if self.get_hf_config().get('architectures') == ['Breaks']:\n"
+    arguments.write_text(text.replace(old, f"{asked}            config.prefill.backend = Backend.DISABLED\n{old}"))
+    made = mapped(program, checkout)
+    phases = {path.name: path.reachable for path in made.paths}
+    assert phases["target:prefill-breakable"] == "unresolved"
+    assert phases["target:decode"] == "yes"
+    assert made.labels == ("target:decode",)

@@ -150,18 +150,32 @@ def read_plain(path: Path, option: str, *, hint: str | None = None, largest: int
     try:
         # Without waiting: opening a pipe that nobody writes to would.
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(handle, "rb") as file:
+        try:
             status = os.fstat(handle)
             if not stat.S_ISREG(status.st_mode):
                 kind = "a folder" if stat.S_ISDIR(status.st_mode) else "no plain file"
                 raise ConfigError(f"{option} {path}: it is {kind}", hint="name a plain file")
             if status.st_size > largest:
                 raise ConfigError(f"{option} {path}: {status.st_size} bytes are more than any honest file of its kind")
-            return file.read()
+            with open(handle, "rb", closefd=False) as file:
+                return file.read()
+        finally:
+            os.close(handle)
     except OSError as error:
         raise ConfigError(f"{option} {path}: {error.strerror}", hint=hint) from error
     except ValueError as error:
         raise ConfigError(f"{option}: {error}") from error
+
+
+def named_path(text: str) -> Path:
+    """A path that was given; an empty one, as of an unset variable, would silently mean the working directory.
+
+    Raises:
+        ConfigError: The text is empty.
+    """
+    if not text:
+        raise ConfigError("an empty path", hint="name it; the working directory is .")
+    return Path(text)
 
 
 def shell(*words: object) -> str:

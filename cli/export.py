@@ -20,13 +20,13 @@ Paths, host names, and environment values that are not on the allow-list are mas
 
 
 def export(
-    archive: Annotated[Path, typer.Argument(help="The archive.")],
+    archive: Annotated[Path, typer.Argument(parser=console.named_path, metavar="ARCHIVE", help="The archive.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The zip file.")],
     include_outputs: Annotated[
         bool, typer.Option("--include-outputs", help="Take the answers along: numerical can be recomputed then.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No summary.")] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Nothing on stderr but warnings.")] = False,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="More on stderr.")] = False,
 ) -> None:
     """Check the request and write."""
@@ -34,7 +34,7 @@ def export(
     from sgl_graph.analyzer.errors import ConfigError
     from sgl_graph.runtime.exporting import export as write
 
-    console.check_output(output, force=force)
+    console.check_output(output, force=force, archives=[archive])
     try:
         done = write(archive, output, include_outputs=include_outputs)
     except OSError as error:
@@ -48,4 +48,7 @@ def export(
             f"the archive does not verify: {shown}{more}; the export says so, and verdicts that rest on it stay INCOMPLETE"
         )
     console.note(f"manifest digest {done.manifest_digest}")
-    console.note(f"next: unzip {output}, then sgl-graph reconcile FOLDER --expect-digest {done.manifest_digest}")
+    folder = output.parent / done.folder
+    unzip = console.shell("unzip", "-d", output.parent, output)
+    reconcile = console.shell("sgl-graph", "reconcile", folder, "--expect-digest", done.manifest_digest)
+    console.note(f"next: {unzip} && {reconcile}")

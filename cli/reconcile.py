@@ -40,7 +40,10 @@ Needs no GPU, no torch and no checkout. Several archives, or a tree of them, giv
 
 
 def reconcile(
-    archives: Annotated[list[Path], typer.Argument(help="Archives, or folders that hold some.")],
+    archives: Annotated[
+        list[Path],
+        typer.Argument(parser=console.named_path, metavar="ARCHIVES...", help="Archives, or folders that hold some."),
+    ],
     map_file: Annotated[Path | None, typer.Option("--map", help="Another path map to hold the run against.")] = None,
     checkout: Annotated[
         Path | None, typer.Option("--checkout", help="A checkout that may hold what the workers imported.")
@@ -56,17 +59,22 @@ def reconcile(
     output: Annotated[Path | None, typer.Option("-o", "--output", help="File instead of stdout.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the output file.")] = False,
     fail_on: Annotated[
-        str | None, typer.Option("--fail-on", help="Verdicts that fail, as FAIL,INCOMPLETE or coverage=INCONCLUSIVE.")
+        str | None,
+        typer.Option(
+            "--fail-on",
+            help="Exit 1 for a FAIL, 3 for another value named here: FAIL,INCOMPLETE or coverage=INCONCLUSIVE.",
+        ),
     ] = None,
     jobs: Annotated[
         int | None, typer.Option("--jobs", min=1, help="Processes for several archives; all cores by default.")
     ] = None,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No summary.")] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Nothing on stderr but warnings.")] = False,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="More on stderr.")] = False,
 ) -> None:
     """Check the request, read, print."""
     console.configure(quiet=quiet, verbose=verbose)
     from sgl_graph.analyzer.errors import ConfigError
+    from sgl_graph.analyzer.reconcile.recompute import OTHER_ARCHIVE
     from sgl_graph.runtime.inspection import find_archives
 
     gate = _gate(fail_on)
@@ -79,6 +87,7 @@ def reconcile(
     console.check_output(output, force=force)
     _check_digest(expect_digest)
     found = find_archives(archives)
+    console.check_output(output, force=force, archives=found)
     if len(found) > 1 and (expect_digest or work):
         raise ConfigError("--expect-digest and --work are for one archive", hint="reconcile them one by one")
     request = Request(map_file, checkout, expect_digest, recompute, in_place, work)
@@ -87,17 +96,19 @@ def reconcile(
         rows = _many(found, request, jobs)
         console.write_report(console.harmless(_rows_text(rows, format_)), output, force=force)
         ledgers = [row.ledger for row in rows if row.ledger is not None]
-        if not ledgers:
-            raise typer.Exit(int(ExitCode.ARCHIVE))
+        unread = len(rows) - len(ledgers)
     else:
         ledger, written = read_one(found[0], request)
         if written is not None:
             console.note(f"wrote {written}")
         console.write_report(console.harmless(_ledger_text(ledger, format_)), output, force=force)
-        ledgers = [ledger]
-        if not recompute:
-            console.note(f"next: sgl-graph reconcile {found[0]} --recompute")
-    raise typer.Exit(int(_gated(ledgers, gate)))
+        ledgers, unread = [ledger], 0
+        # Another archive than the one whose digest was kept: nothing that follows would be about the run.
+        if not recompute and not ledger.read_file.endswith(OTHER_ARCHIVE):
+            kept = ["--expect-digest", expect_digest] if expect_digest else []
+            console.note(f"next: {console.shell('sgl-graph', 'reconcile', found[0], '--recompute', *kept)}")
+    code = _gated(ledgers, gate)
+    raise typer.Exit(int(ExitCode.ARCHIVE if unread and code is not ExitCode.FINDING else code))
 
 
 class Request:
@@ -118,16 +129,13 @@ class Request:
 
 def read_one(root: Path, request: Request) -> tuple[Ledger, Path | None]:
     """One archive's ledger, inspected or recomputed, and the file that a recomputation wrote."""
-    from sgl_graph.analyzer.errors import ConfigError
     from sgl_graph.analyzer.reconcile.mapview import MapView
     from sgl_graph.runtime import inspection
 
     view = index = None
     if request.map_file is not None:
-        try:
-            view = MapView.parse(request.map_file.read_bytes(), str(request.map_file))
-        except OSError as error:
-            raise ConfigError(f"--map {request.map_file}: {error.strerror}") from error
+        hint = "a map is what preflight --format json -o FILE wrote"
+        view = MapView.parse(console.read_plain(request.map_file, "--map", hint=hint), str(request.map_file))
     if request.checkout is not None:
         from sgl_graph.runtime.checkout import locate
         from sgl_graph.runtime.identity import source_index

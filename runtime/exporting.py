@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import socket
+import stat
 import zipfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -25,6 +27,7 @@ from sgl_graph.runtime.verification import is_plain_name, read_ledger, verify
 SCHEMA = "sgl-graph.export/1"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _LOG = "server.log"
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,8 @@ class Exported:
     masked: dict[str, int]
     #: What was wrong with the archive, by file; the export carries it.
     damage: dict[str, str]
+    #: The folder that the file unpacks to.
+    folder: str
 
 
 def export(root: Path, output: Path, *, include_outputs: bool) -> Exported:
@@ -79,13 +84,20 @@ def export(root: Path, output: Path, *, include_outputs: bool) -> Exported:
                 files=entries,
             ).sealed()
             closing = _put(archive, plan.run_id, MANIFEST, [pretty_json(manifest.model_dump(mode="json"))])
+        if output.exists():
+            partial.chmod(stat.S_IMODE(output.stat().st_mode))
         partial.replace(output)
     except OSError as error:
-        raise HostError(f"cannot write {output}: {error.strerror}", hint="free space or name another file") from error
+        hint = (
+            "free space, or name another file"
+            if error.errno in _NO_ROOM
+            else "name a file in a folder that you may write"
+        )
+        raise HostError(f"cannot write {output}: {error.strerror}", hint=hint) from error
     finally:
         partial.unlink(missing_ok=True)
     kept = len(entries) - len(left_out) + 1
-    return Exported(kept, len(left_out), closing.sha256, dict(masker.counts), found)
+    return Exported(kept, len(left_out), closing.sha256, dict(masker.counts), found, plan.run_id)
 
 
 def _damage(root: Path, verification: Verification) -> dict[str, str]:

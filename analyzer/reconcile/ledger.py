@@ -92,7 +92,10 @@ def assemble(
     lifetime = _lifetime(evidence, identity)
     if plan.mode == "program":
         numerical_value = NumericalVerdict(
-            value="NOT-RUN", kind=plan.tolerance.text(), reason="a program has no eager launch to compare with"
+            value="NOT-RUN",
+            kind=plan.tolerance.text(),
+            evidence="none",
+            reason="a program has no eager launch to compare with",
         )
         numerical_findings = []
     else:

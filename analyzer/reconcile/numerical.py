@@ -38,7 +38,7 @@ def numerical_verdict(
     skipped = [name for name in ("eager", "ordinary") if name in plan.skipped]
     if skipped:
         reason = f"{' and '.join(skipped)} skipped: there is nothing to compare"
-        return NumericalResult(NumericalVerdict(value="NOT-RUN", kind=kind, reason=reason))
+        return NumericalResult(NumericalVerdict(value="NOT-RUN", kind=kind, evidence="none", reason=reason))
     main = [s for s in plan.request_sets if s.purpose == "main"]
     failed = _failures(launches, ("eager", "ordinary"))
     comparison = compare(answers.get("eager", {}), answers.get("ordinary", {}), main, plan.tolerance)
@@ -46,13 +46,17 @@ def numerical_verdict(
     if failed or not comparison.complete:
         reason = "; ".join([*failed, *comparison.problems[:3]]) or "no answer was planned"
         return NumericalResult(
-            NumericalVerdict(value="INCOMPLETE", kind=kind, reason=reason, control=control.record),
+            NumericalVerdict(
+                value="INCOMPLETE", kind=kind, evidence="incomplete", reason=reason, control=control.record
+            ),
             comparison=comparison,
         )
     if eager_captured:
         reason = f"the eager launch captured {eager_captured} graphs: it is no reference"
         return NumericalResult(
-            NumericalVerdict(value="INCOMPLETE", kind=kind, reason=reason, control=control.record),
+            NumericalVerdict(
+                value="INCOMPLETE", kind=kind, evidence="incomplete", reason=reason, control=control.record
+            ),
             comparison=comparison,
         )
     unstable = control.unstable or _repeated(plan, answers, main, launches)

@@ -18,6 +18,8 @@ from sgl_graph.analyzer.records.ledger import (
 )
 
 NAMES = ("lifetime", "numerical", "coverage")
+#: Ends the statement on what was read where the digest kept elsewhere is another archive's.
+OTHER_ARCHIVE = "NOT the archive whose digest was kept elsewhere"
 _UNTOUCHED = ("NOT-RUN", "NOT-RECOMPUTED")
 
 Bound = Literal["matches", "differs", "not given"]
@@ -46,7 +48,7 @@ class Verification:
         if self.bound == "matches":
             return "bound by the digest that was kept elsewhere"
         if self.bound == "differs":
-            return "NOT the archive whose digest was kept elsewhere"
+            return OTHER_ARCHIVE
         return "consistent with itself only: no digest kept elsewhere was given"
 
     def against(self, verdict: str) -> list[str]:
@@ -100,7 +102,7 @@ def recomputed(new: Ledger, recorded: Ledger | None, verification: Verification)
         left_out = any(item.endswith(".outputs.json") for item in verification.left_out)
         if name == "numerical" and left_out and not verification.against(name):
             verdict = verdict.model_copy(
-                update={"value": "NOT-RECOMPUTED", "reason": "the answers are not in this export"}
+                update={"value": "NOT-RECOMPUTED", "evidence": "none", "reason": "the answers are not in this export"}
             )
         old = getattr(recorded.verdicts, name) if recorded is not None else None
         verdicts[name] = _beside(verdict, old)

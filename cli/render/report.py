@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sgl_graph.analyzer.records.ledger import BOUNDARIES, UNKNOWN, Drift, Finding, Ledger
+from sgl_graph.analyzer.records.ledger import BOUNDARIES, UNKNOWN, Drift, Finding, Ledger, NumericalVerdict
 from sgl_graph.cli.render.causes import Cause, by_cause
 
 _MOST = 12
+#: What releases recorded as `verified` although nothing was.
+_WITHOUT_EVIDENCE = {"NOT-RUN": "none", "NOT-RECOMPUTED": "none", "INCOMPLETE": "incomplete"}
 
 
 def report_text(ledger: Ledger) -> str:
@@ -73,7 +75,7 @@ def template_lines(ledger: Ledger) -> list[str]:
         f"Configuration: {_configuration(ledger)}",
         f"Run: {_run(ledger)}",
         f"lifetime:  {lifetime.value} ({lifetime.identity.text()}) — {lifetime.reason}",
-        f"numerical: {numerical.value}, kind {numerical.kind}, evidence {numerical.evidence} — {told}; control {control}",
+        f"numerical: {numerical.value}, kind {numerical.kind}, evidence {_numerical_evidence(numerical)} — {told}; control {control}",
         f"coverage:  {coverage.value} ({coverage.identity.text()}, requirements {coverage.provenance}) — {lists}",
         f"agreement: instrumented vs ordinary {_agreement(ledger)}",
         f"Provenance: {ledger.provenance}",
@@ -204,6 +206,13 @@ def _path_map(ledger: Ledger) -> str:
         states[str(row.get("status"))] = states.get(str(row.get("status")), 0) + 1
     counted = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
     return f"{ledger.path_map.get('file')} (as predicted) and map.observed.json: {len(rows)} paths, {counted}"
+
+
+def _numerical_evidence(verdict: NumericalVerdict) -> str:
+    """What the answers are worth; `verified` only where there were answers, whole ones."""
+    if verdict.evidence == "verified" and verdict.value in _WITHOUT_EVIDENCE:
+        return _WITHOUT_EVIDENCE[verdict.value]
+    return verdict.evidence
 
 
 def _because(value: str, reason: str) -> str:

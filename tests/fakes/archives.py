@@ -48,6 +48,7 @@ class Made:
 def make(root: Path, made: Made | None = None) -> Finished:
     """Write and close an archive."""
     made = made or Made()
+    root.parent.mkdir(parents=True, exist_ok=True)
     archive = RunArchive.create(root)
     sets = [
         RequestSet(

@@ -8,13 +8,15 @@ import io
 import json
 import os
 import subprocess
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from .archive_calls import archives, call, resign, verdicts
+sys.path.insert(0, str(Path(__file__).parents[2] / "fakes"))
+from archive_calls import archives, call, resign, verdicts
 
 
 def tree(root: Path) -> dict[str, tuple[str, int]]:
@@ -134,21 +136,20 @@ def test_gates(tmp_path: Path) -> None:
 
 
 def test_many_archives_give_a_row_each_and_a_broken_one_a_reason(tmp_path: Path, clean: Any) -> None:
-    (tmp_path / "deep").mkdir()
     archives.make(tmp_path / "deep" / "failed", archives.Made(freed=True))
     broken = archives.make(tmp_path / "deep" / "broken").root
     (broken / "plan.json").write_text('{"schema": "sgl-graph.plan/99"}')
     (broken / "ledger.json").unlink()
-    text, _ = call("reconcile", clean.root, tmp_path / "deep", "--format", "csv")
+    text, _ = call("reconcile", clean.root, tmp_path / "deep", "--format", "csv", code=5)
     rows = list(csv.DictReader(io.StringIO(text)))
     assert [(Path(r["archive"]).name, r["lifetime"]) for r in rows] == [
         ("clean", "PASS"), ("broken", "unknown"), ("failed", "FAIL"),
     ]  # fmt: skip
     assert "sgl-graph.plan/99" in rows[1]["problem"]
-    listed, _ = call("reconcile", tmp_path / "deep", "--format", "json")
+    listed, _ = call("reconcile", tmp_path / "deep", "--format", "json", code=5)
     assert [row["ledger"] is None for row in json.loads(listed)] == [True, False]
     for format_ in ("table", "markdown"):
-        assert "failed" in call("reconcile", tmp_path / "deep", "--format", format_)[0]
+        assert "failed" in call("reconcile", tmp_path / "deep", "--format", format_, code=5)[0]
 
 
 def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:

@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
+import archives
 
-def _load() -> ModuleType:
-    path = Path(__file__).parents[2] / "fakes" / "archives.py"
-    spec = importlib.util.spec_from_file_location("fake_archives", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["fake_archives"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-archives = _load()
+__all__ = ["archives", "call", "resign", "verdicts"]
 
 
 def call(*arguments: object, code: int = 0, cwd: Path | None = None) -> tuple[str, str]:

@@ -99,8 +99,10 @@ def _ask(command: list[str], env: Mapping[str, str]) -> tuple[dict[str, Any] | N
     try:
         done = subprocess.run(command, env=dict(env), capture_output=True, text=True, timeout=_SECONDS, check=False)
         answer = json.loads(done.stdout.strip().splitlines()[-1])
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return None, str(error)
+    except OSError as error:
+        return None, f"cannot be started: {error.strerror}"
+    except subprocess.TimeoutExpired:
+        return None, f"no answer within {_SECONDS} seconds"
     except (ValueError, IndexError):
         return None, (done.stderr.strip().splitlines() or ["no answer"])[-1]
     return (answer, "") if isinstance(answer, dict) else (None, "no answer")
@@ -201,7 +203,9 @@ def _writable() -> Check:
         with tempfile.TemporaryFile() as file:
             file.write(b"x")
     except OSError as error:
-        return Check("temporary folder", "failure", str(error), "set TMPDIR to a writable folder with space")
+        return Check(
+            "temporary folder", "failure", error.strerror or str(error), "set TMPDIR to a writable folder with space"
+        )
     return Check("temporary folder", "ok", tempfile.gettempdir())
 
 

@@ -15,6 +15,7 @@ from sgl_graph.analyzer.reconcile.mapview import MapView
 from sgl_graph.analyzer.reconcile.observation import Observer, Window, WorkerObservation, observe
 from sgl_graph.analyzer.records import plan as plan_record
 from sgl_graph.analyzer.records.archive import MAP, PLAN, RECEIPTS
+from sgl_graph.analyzer.records.base import first_problem
 from sgl_graph.analyzer.records.ledger import LaunchOutcome
 from sgl_graph.analyzer.records.outputs import LEGACY_SCHEMA, OutputSet, read_output_set
 from sgl_graph.analyzer.records.plan import Plan
@@ -67,7 +68,7 @@ def read_plan(root: Path) -> Plan:
     try:
         return Plan.model_validate(body)
     except (ValidationError, RecursionError) as error:
-        raise ArchiveCorrupt(f"{root / PLAN}: {_first(error)}") from error
+        raise ArchiveCorrupt(f"{root / PLAN}: {first_problem(error)}") from error
 
 
 def read_evidence(
@@ -169,7 +170,7 @@ def _outcome(root: Path, name: str, plan: Plan, limitations: list[str]) -> Launc
     try:
         return LaunchOutcome.model_validate(body)
     except ValidationError as error:
-        limitations.append(f"{name}/{OUTCOME}: {_first(error)}")
+        limitations.append(f"{name}/{OUTCOME}: {first_problem(error)}")
         return LaunchOutcome(state="failed", reason="its record is damaged")
 
 
@@ -183,7 +184,7 @@ def _answers(root: Path, name: str, plan: Plan, limitations: list[str]) -> dict[
                 continue
             answers = read_output_set(body)
         except (ArchiveCorrupt, ValueError, RecursionError) as error:
-            limitations.append(f"{file}: {_first(error)}")
+            limitations.append(f"{file}: {first_problem(error)}")
             continue
         if answers.launch != name or answers.set != request_set.name:
             limitations.append(f"{file}: holds the answers of {answers.launch}/{answers.set}")
@@ -239,7 +240,3 @@ def _digests(root: Path, names: list[str], known: Mapping[str, str]) -> dict[str
                 digest.update(block)
         found[name] = digest.hexdigest()
     return found
-
-
-def _first(error: Exception) -> str:
-    return str(error).replace("\n", " ")[:200]

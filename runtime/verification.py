@@ -15,6 +15,7 @@ from sgl_graph.analyzer.reconcile.recompute import Bound, Verification
 from sgl_graph.analyzer.records import archive as archive_records
 from sgl_graph.analyzer.records import ledger as ledger_records
 from sgl_graph.analyzer.records.archive import EXPORT, LEDGER, MANIFEST, Manifest, is_safe_name
+from sgl_graph.analyzer.records.base import first_problem
 from sgl_graph.analyzer.records.ledger import Ledger
 from sgl_graph.runtime.archive import pretty_json
 from sgl_graph.runtime.evidence import read_json
@@ -84,7 +85,7 @@ def _manifest(root: Path, damage: dict[str, str]) -> tuple[Manifest | None, str 
             damage[MANIFEST] = "is not spelled as it was written"
         return manifest, _sha256(path)
     except (SglGraphError, ValidationError, RecursionError) as error:
-        damage[MANIFEST] = str(error).replace("\n", " ")[:200]
+        damage[MANIFEST] = f"is no manifest: {first_problem(error)}"
         return None, _sha256(path)
 
 

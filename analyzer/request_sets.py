@@ -100,22 +100,6 @@ def adapters(values: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(names)
 
 
-def traffic_records(data: bytes, name: str) -> list[Mapping[str, Any]]:
-    """The records of a `--traffic` file: a JSON list, or an object with `traffic`.
-
-    Raises:
-        ConfigError: It is neither.
-    """
-    try:
-        body = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{name}: not JSON: {error}") from error
-    records = body.get("traffic") if isinstance(body, dict) else body
-    if not isinstance(records, list) or not all(isinstance(item, dict) for item in records):
-        raise ConfigError(f"{name}: expected a list of traffic records", hint="preflight's JSON holds a `traffic` list")
-    return records
-
-
 def _concrete(item: Mapping[str, Any], position: int, model: Model, notes: list[str]) -> RequestSet | None:
     name = _file_name(str(item.get("name") or f"set{position}"))
     concurrency = _size(item, "concurrency", 1)

@@ -169,6 +169,7 @@ def _serve(options: RunOptions, *, dry_run: bool, format_: Format) -> ExitCode:
     from sgl_graph.runtime.archive import refuse_existing
     from sgl_graph.runtime.checkout import locate
     from sgl_graph.runtime.inject import FolderInjector
+    from sgl_graph.runtime.map_fit import for_run
     from sgl_graph.runtime.planning import inspector_of, prepare
     from sgl_graph.runtime.run import check_gaps, execute
 
@@ -177,12 +178,14 @@ def _serve(options: RunOptions, *, dry_run: bool, format_: Format) -> ExitCode:
     location = locate(options.checkout)
     inspector = inspector_of({**options.env, **options.command.env})
     prepared = prepare(options, location, _map_bytes(options), inspector=inspector)
+    for doubt in prepared.doubts:
+        console.warn(doubt)
     for gap in prepared.plan.gaps:
-        console.warn(f"material gap: {gap}")
+        console.warn(f"material gap: {for_run(gap)}")
     if dry_run:
         _show_plan(prepared, format_)
         return ExitCode.DONE
-    check_gaps(prepared.plan)
+    check_gaps(options, prepared.plan)
     with tempfile.TemporaryDirectory(prefix="sgl-graph-") as folder:
         # The injection is no evidence, so it stays out of the archive.
         inject = FolderInjector(Path(folder), inspector=inspector or "cuda", tool=prepared.plan.tool_digest)
@@ -237,7 +240,14 @@ def _conclude(finished: Finished, format_: Format) -> None:
 
 
 def _labels(text: str | None) -> tuple[str, ...] | None:
-    return None if text is None else tuple(part.strip() for part in text.split(",") if part.strip())
+    if text is None:
+        return None
+    labels = tuple(part.strip() for part in text.split(",") if part.strip())
+    if not labels:
+        from sgl_graph.analyzer.errors import ConfigError
+
+        raise ConfigError(f"--expect-labels {text!r}: no label", hint="leave it out, and the map's labels are required")
+    return labels
 
 
 def _map_bytes(options: RunOptions) -> bytes:

@@ -96,6 +96,23 @@ def checkout_identity(root: Path, base: Path, layout: str) -> dict[str, Any]:
     }
 
 
+def release_of(base: Path) -> str | None:
+    """The release as the checkout states it, without importing it."""
+    for name in ("sglang/_version.py", "sglang/version.py"):
+        try:
+            text = (base / name).read_text("utf-8", "replace")
+        except OSError:
+            continue
+        for line in text.splitlines():
+            left, equals, right = line.partition("=")
+            if equals and left.split(":")[0].strip() in ("__version__", "version"):
+                value = right.split("=")[-1].strip().strip("\"'")
+                if value and value[0].isdigit():
+                    return value
+    found = sorted(base.glob("sglang-*.dist-info"))
+    return found[0].name.removeprefix("sglang-").removesuffix(".dist-info") if found else None
+
+
 def serving_environment(interpreter: str, env: Mapping[str, str]) -> dict[str, Any]:
     """Versions in the interpreter that serves; asked of its package metadata, nothing heavy is imported."""
     try:

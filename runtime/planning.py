@@ -12,6 +12,7 @@ from typing import Any
 
 from sgl_graph.analyzer.errors import ConfigError
 from sgl_graph.analyzer.graph_switches import declared_flags, eager_command
+from sgl_graph.analyzer.label_check import check_labels
 from sgl_graph.analyzer.reconcile.coverage import GRAPH_ROLE
 from sgl_graph.analyzer.reconcile.mapview import MapView
 from sgl_graph.analyzer.records.base import canonical_json
@@ -22,12 +23,14 @@ from sgl_graph.analyzer.records.plan import (
     PlannedDevice,
     Requirements,
 )
-from sgl_graph.analyzer.request_sets import DEFAULT_TRAFFIC, request_sets, traffic_records
-from sgl_graph.analyzer.serving_command import ServingCommand, split_assignments
+from sgl_graph.analyzer.request_sets import DEFAULT_TRAFFIC, request_sets
+from sgl_graph.analyzer.serving_command import ServingCommand
+from sgl_graph.analyzer.traffic_file import traffic_records
 from sgl_graph.runtime.checkout import NOT_SERVING, Location
 from sgl_graph.runtime.devices import gpu_count
 from sgl_graph.runtime.identity import checkout_identity, source_index, tool_digest
 from sgl_graph.runtime.launches import LOG_INTERVAL, argument_sources, planned_launches, server_address
+from sgl_graph.runtime.map_fit import check_fit
 from sgl_graph.runtime.model import load_model
 from sgl_graph.runtime.options import RunOptions
 
@@ -35,7 +38,6 @@ from sgl_graph.runtime.options import RunOptions
 INSPECTOR = "SGL_GRAPH_INSPECTOR"
 _GPU_KINDS = frozenset({"cuda", "gpu"})
 _UNCHECKED_KINDS = frozenset({"hip", "rocm", "npu", "xpu", "hpu", "musa", "mps"})
-_LABEL = re.compile(r"^[A-Za-z0-9_.-]+:[A-Za-z0-9_.-]+(/[A-Za-z0-9_.+-]+)*(@\d+)?$")
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,8 @@ class Prepared:
     source_index: Mapping[str, str]
     host: str
     port: int
+    #: What the user should know before the launch: it may make what follows useless.
+    doubts: tuple[str, ...] = ()
 
 
 def prepare(
@@ -75,27 +79,29 @@ def prepare(
     _refuse(options, view)
     env = {**options.env, **options.command.env}
     index = source_index(location.base)
+    source_digest = _digest(_serving(index))
+    doubts = check_fit(view, options, location, source_digest, index) if view is not None else []
+    doubts += check_labels(options.expect_labels or (), view, "--expect-labels")
+    traffic, unexpected = _traffic(options, view)
+    doubts += unexpected
     model = load_model(options.command, {**os.environ, **env}, view.setting("model_path") if view else None)
-    traffic = _traffic(options, view)
     sets = request_sets(traffic, model, control=options.control and not options.skip_eager, budget=options.budget)
     host, port = server_address(options.command)
     device = _device(options.command, view, inspector)
     flags = declared_flags(argument_sources(location.base))
     eager = None if options.skip_eager else eager_command(options.command, flags)
-    notes = list(sets.notes)
+    notes = [*doubts, *sets.notes]
     if device.kind in _UNCHECKED_KINDS:
         notes.append(f"the device check asks NVML, which does not know {device.kind}: not checked")
     if device.emulated:
         notes.append(f"the serving device is {device.kind}, no GPU: no device check")
-    if view is not None and not _same_command(view, options.command):
-        notes.append("the map was made for another command line than this run's")
     plan = Plan(
         run_id=run_id or uuid.uuid4().hex[:12],
         command=options.command.argv(),
         env=env,
         checkout={
             **checkout_identity(location.root, location.base, location.layout),
-            "source_digest": _digest(_serving(index)),
+            "source_digest": source_digest,
         },
         device=device,
         launches=planned_launches(options, location, env, eager, sets, port, LOG_INTERVAL in flags),
@@ -115,7 +121,7 @@ def prepare(
         notes=notes,
         tool_digest=tool_digest(),
     )
-    return Prepared(plan, view, map_bytes, location, index, host, port)
+    return Prepared(plan, view, map_bytes, location, index, host, port, tuple(doubts))
 
 
 def inspector_of(env: Mapping[str, str]) -> str | None:
@@ -142,21 +148,16 @@ def _refuse(options: RunOptions, view: MapView | None) -> None:
         raise ConfigError(f"this configuration does not start: {view.starts[1]}")
     if options.budget is not None and options.budget < 1:
         raise ConfigError(f"--budget {options.budget}: at least one request is needed")
-    for label in options.expect_labels or ():
-        if not _LABEL.match(label):
-            raise ConfigError(
-                f"--expect-labels: {label!r} is no label",
-                hint="labels read runner:family/variant, as target:decode/lora",
-            )
 
 
-def _traffic(options: RunOptions, view: MapView | None) -> list[Mapping[str, Any]]:
+def _traffic(options: RunOptions, view: MapView | None) -> tuple[list[Mapping[str, Any]], list[str]]:
     if options.traffic is not None:
         try:
-            return traffic_records(options.traffic.read_bytes(), str(options.traffic))
+            data = options.traffic.read_bytes()
         except OSError as error:
             raise ConfigError(f"--traffic {options.traffic}: {error.strerror}") from error
-    return (view.traffic if view else []) or list(DEFAULT_TRAFFIC)
+        return traffic_records(data, f"--traffic {options.traffic}", view)
+    return (view.traffic if view else []) or list(DEFAULT_TRAFFIC), []
 
 
 def _requirements(options: RunOptions, view: MapView | None) -> Requirements:
@@ -227,10 +228,3 @@ def _serving(index: Mapping[str, str]) -> dict[str, str]:
     """The modules that a map's checkout digest is taken over."""
     apart = tuple(name.replace("/", ".") for name in NOT_SERVING)
     return {name: digest for name, digest in index.items() if not f"{name}.".startswith(tuple(f"{x}." for x in apart))}
-
-
-def _same_command(view: MapView, command: ServingCommand) -> bool:
-    """Whether the map states the command of this run; one that states none counts."""
-    stated = view.body.get("command")
-    tokens = [str(token) for token in stated] if isinstance(stated, list | tuple) else []
-    return not tokens or split_assignments(tokens)[1] == command.argv()

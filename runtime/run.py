@@ -27,6 +27,7 @@ from sgl_graph.runtime.identity import host_identity, serving_environment
 from sgl_graph.runtime.injection import Injector
 from sgl_graph.runtime.launching import Launcher, Say
 from sgl_graph.runtime.locks import gpu_locks
+from sgl_graph.runtime.map_fit import for_run, map_anew, wanted_options
 from sgl_graph.runtime.options import RunOptions
 from sgl_graph.runtime.planning import Prepared
 from sgl_graph.runtime.processes import Watchdog, stop_marked
@@ -44,17 +45,19 @@ class Finished:
     root: Path
 
 
-def check_gaps(plan: Plan) -> None:
+def check_gaps(options: RunOptions, plan: Plan) -> None:
     """Stop before the launch where something material cannot be proven.
 
     Raises:
         ConfigError: There is such a gap, and it was not accepted.
     """
     if plan.gaps and not plan.gaps_accepted:
-        listed = "\n  - ".join(plan.gaps)
+        listed = "\n  - ".join(map(for_run, plan.gaps))
+        wanted = wanted_options(plan.gaps)
+        accept = "--accept-gaps runs all the same; what is partial stays partial to the end"
         raise ConfigError(
             f"material gaps, nothing was launched:\n  - {listed}",
-            hint="--accept-gaps runs all the same; what is partial stays partial to the end",
+            hint=f"{map_anew(options, wanted)}\nor: {accept}" if wanted else accept,
         )
 
 
@@ -73,7 +76,7 @@ def execute(options: RunOptions, prepared: Prepared, injector: Injector | None, 
         HostError: The devices are not free, or the disk refuses.
         KeyboardInterrupt: Interrupted; servers are stopped and the partial archive is closed.
     """
-    check_gaps(prepared.plan)
+    check_gaps(options, prepared.plan)
     devices = _devices(options, prepared)
     with gpu_locks(own_gpus(devices, allow_busy=options.allow_busy)):
         archive = RunArchive.create(options.out)

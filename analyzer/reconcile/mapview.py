@@ -81,6 +81,18 @@ class MapView:
         return digest if isinstance(digest, str) else None
 
     @property
+    def release(self) -> str | None:
+        """The release that the mapped checkout stated."""
+        checkout = self.body.get("checkout")
+        version = checkout.get("sglang_version") if isinstance(checkout, Mapping) else None
+        return version if isinstance(version, str) and version else None
+
+    @property
+    def reachable_files(self) -> list[str]:
+        """Files of the sites that may run, relative to the folder that holds the package."""
+        return [str(s["file"]) for s in self._list("sites") if s.get("file") and s.get("reachable") != "no"]
+
+    @property
     def labels(self) -> list[str]:
         """The derived requirements."""
         return [item for item in _items(self.body.get("labels")) if isinstance(item, str)]

@@ -15,6 +15,20 @@ import pytest
 DRIVER = Path(__file__).parents[2] / "fakes" / "run_driver.py"
 
 
+_PATHS = [
+    {
+        "id": name,
+        "name": name,
+        "worker": "scheduler",
+        "reachable": "yes",
+        "label": {"variants": [None], "buckets": [1, 2, 4]},
+    }
+    for name in ("target:decode", "draft:decode")
+]
+#: A map that expects a path more than the server takes.
+DRAFTED = json.dumps({"paths": _PATHS})
+
+
 def drive(out: Path, *options: str, fault: str = "") -> tuple[int, dict[str, Any], str]:
     """Run the driver; its exit code, the ledger that it left, and stderr."""
     done = subprocess.run(
@@ -67,7 +81,7 @@ def left_behind(run: str) -> list[str]:
         ("dangling", [], 1, ("FAIL", "PASS", "PASS")),
         ("no-replay", [], 1, ("NOT-RUN", "PASS", "FAIL")),
         ("no-footer", [], 3, ("INCOMPLETE", "PASS", "INCOMPLETE")),
-        ("", ["labels=target:decode,draft:decode"], 1, ("PASS", "PASS", "FAIL")),
+        ("", ["labels=target:decode,draft:decode", f"map={DRAFTED}"], 1, ("PASS", "PASS", "FAIL")),
         ("", ["labels=target:decode@2"], 1, ("PASS", "PASS", "FAIL")),
         ("", ["labels="], 3, ("PASS", "PASS", "INCONCLUSIVE")),
         ("", ["skip_eager=true"], 0, ("PASS", "NOT-RUN", "PASS")),
@@ -195,6 +209,15 @@ def test_a_taken_port_is_refused_before_any_launch(tmp_path: Path) -> None:
         (["arguments=--nnodes 2"], "run handles one node"),
         (["skip_eager=true", "skip_ordinary=true", "skip_instrumented=true"], "nothing to run"),
         (["labels=decode"], "is no label"),
+        (["labels=target:decod", "accept_gaps=true"], "the nearest is target:decode"),
+        (
+            ['map={"command": ["sglang", "serve", "m"]}', "accept_gaps=true"],
+            "was made for another command: map: sglang serve",
+        ),
+        (
+            [f'map={{"checkout": {{"digest": "{"0" * 64}"}}, "sites": [{{"file": "sglang/srt/gone.py"}}]}}'],
+            "sglang/srt/gone.py, where it found captures, is not in this one",
+        ),
         (["budget=0"], "at least one request"),
         (["arguments=--port x"], "no port"),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sgl_graph.analyzer.reconcile.mapview import MapView
 from sgl_graph.analyzer.reconcile.observation import SeenCapture, WorkerObservation
 from sgl_graph.analyzer.records.ledger import LaunchOutcome
 from sgl_graph.analyzer.records.outputs import ObservedBatches, OutputSet, request_output, set_digest
@@ -100,3 +101,12 @@ def worker(
     seen.undecided = set(undecided)
     seen.replays = len(replayed)
     return seen
+
+
+def map_view(*paths: tuple[str, list[str | None], list[int] | None]) -> MapView:
+    """A map with these paths: name, variants, sizes."""
+    found = [
+        {"id": name, "name": name, "reachable": "yes", "label": {"variants": variants, "buckets": buckets}}
+        for name, variants, buckets in paths
+    ]
+    return MapView({"paths": found, "labels": []})

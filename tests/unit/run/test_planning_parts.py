@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from sgl_graph.analyzer.errors import CommandInvalid, ConfigError
 from sgl_graph.analyzer.graph_switches import declared_flags, eager_command, enabling_variables
-from sgl_graph.analyzer.request_sets import Model, adapters, request_sets, traffic_records
+from sgl_graph.analyzer.request_sets import Model, adapters, request_sets
 from sgl_graph.analyzer.server_log import batch_sizes, error_in, failure_cause
 from sgl_graph.analyzer.serving_command import parse
 from sgl_graph.runtime.checkout import Location
@@ -121,11 +121,7 @@ def test_sizes_must_be_positive_whole_numbers(field: str, value: object) -> None
         request_sets([{"name": "x", field: value}], MODEL, control=False, budget=None)
 
 
-def test_traffic_files_and_adapters_are_read_in_their_forms() -> None:
-    assert traffic_records(b'[{"name": "x"}]', "f") == traffic_records(b'{"traffic": [{"name": "x"}]}', "f")
-    for broken in (b"{", b"3", b'["x"]', b'{"traffic": 3}', b"[" * 100_000):
-        with pytest.raises(ConfigError):
-            traffic_records(broken, "f")
+def test_adapters_are_read_in_their_forms() -> None:
     assert adapters(["a=/x", "/y/b", '{"lora_name": "c", "lora_path": "/z"}']) == ("a", "/y/b", "c")
 
 
@@ -164,14 +160,20 @@ def test_usage_errors_and_plain_lines_are_causes_too() -> None:
 
 @pytest.mark.parametrize(
     "said",
-    ["server_args=ServerArgs(log_level='error', log_level_http=\"error\")", "on_error=None, kill=-9", "loading weights"],
+    [
+        "server_args=ServerArgs(log_level='error', log_level_http=\"error\")",
+        "on_error=None, kill=-9",
+        "loading weights",
+    ],
 )
 def test_what_speaks_of_no_error_is_none(said: str) -> None:
     assert error_in(f"[2026-11-30 10:00:00] {said}\n") is None
     assert failure_cause(f"[2026-11-30 10:00:00] {said}\n") == said
 
 
-@pytest.mark.parametrize("said", ["RuntimeError: boom", "Fatal: x", "error: x", "Killed", "x (out of memory)", "ERROR x"])
+@pytest.mark.parametrize(
+    "said", ["RuntimeError: boom", "Fatal: x", "error: x", "Killed", "x (out of memory)", "ERROR x"]
+)
 def test_what_speaks_of_an_error_is_found(said: str) -> None:
     assert error_in(f"[10:00] server_args=ServerArgs(log_level='error')\n[10:01 TP0] {said}\nwaiting\n") == said
 

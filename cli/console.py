@@ -78,10 +78,26 @@ def write_report(text: str, output: Path | None, *, force: bool = False) -> None
         return
     check_output(output, force=force)
     try:
-        output.write_text(text if text.endswith("\n") else text + "\n", encoding="utf-8")
+        _replace(output, (text if text.endswith("\n") else text + "\n").encode("utf-8", "backslashreplace"))
     except OSError as error:
-        raise ConfigError(f"{output}: {error.strerror}") from error
+        raise ConfigError(
+            f"{output}: {error.strerror}", hint="name a file in a folder that you may write to"
+        ) from error
     note(f"wrote {output}")
+
+
+def _replace(output: Path, data: bytes) -> None:
+    """Write the file whole or not at all, never through another name of what was there; its mode stays."""
+    partial = output.with_name(f".{output.name[:200]}.{os.getpid()}.partial")
+    try:
+        with partial.open("xb") as file:
+            file.write(data)
+        if output.exists():
+            partial.chmod(stat.S_IMODE(output.stat().st_mode))
+        partial.replace(output)
+    except OSError:
+        partial.unlink(missing_ok=True)
+        raise
 
 
 def check_output(output: Path | None, *, force: bool = False, archives: Iterable[Path] = ()) -> None:

@@ -170,7 +170,11 @@ def _answers_damaged(verification: Verification) -> bool:
 
 def _damage_lines(verification: Verification) -> list[str]:
     lines = [f"damage: {name}: {why}" for name, why in sorted(verification.damage.items())]
-    lines += [f"left out of this export: {len(verification.left_out)} files"] if verification.left_out else []
+    lines += (
+        [f"left out of this export: {len(verification.left_out)} file{'s' * (len(verification.left_out) != 1)}"]
+        if verification.left_out
+        else []
+    )
     return lines
 
 

@@ -21,7 +21,9 @@ def report_text(ledger: Ledger) -> str:
         parts.append("\n".join(["Findings:", *(line for cause in causes[:_MOST] for line in cause_lines(cause))]))
         if len(causes) > _MOST:
             hidden = sum(len(cause.findings) for cause in causes[_MOST:])
-            parts.append(f"... and {hidden} more findings of {len(causes) - _MOST} causes in ledger.json")
+            parts.append(
+                f"... and {_counted(hidden, 'more finding')} of {_counted(len(causes) - _MOST, 'cause')} in ledger.json"
+            )
     if ledger.drift:
         lines = ["Drift (moves no verdict):", *(f"- {drift_line(d)}" for d in ledger.drift[:_MOST])]
         if len(ledger.drift) > _MOST:
@@ -217,6 +219,10 @@ def _numerical_evidence(verdict: NumericalVerdict) -> str:
 
 def _because(value: str, reason: str) -> str:
     return "" if value == "PASS" or not reason else f"; {reason}"
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count} {word}{'s' * (count != 1)}"
 
 
 def _listed(items: Sequence[object]) -> str:

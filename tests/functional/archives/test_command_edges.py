@@ -56,6 +56,20 @@ def test_only_plain_files_are_overwritten(command: str, clean: Any, tmp_path: Pa
     assert (tmp_path / "target").read_text() == "kept" and not (tmp_path / "nowhere").exists()
 
 
+def test_a_hard_link_to_a_file_of_the_archive_does_not_write_into_it(clean: Any, tmp_path: Path) -> None:
+    before = content(clean.root)
+    (tmp_path / "other").hardlink_to(clean.root / "ledger.json")
+    (tmp_path / "other").chmod(0o640)
+    call("reconcile", clean.root, "-o", tmp_path / "other", "--force")
+    assert content(clean.root) == before and (tmp_path / "other").read_text().startswith("Job: ")
+    assert (tmp_path / "other").stat().st_mode & 0o777 == 0o640
+    call("reconcile", clean.root, "-o", tmp_path / "fresh")
+    umask = os.umask(0o022)
+    os.umask(umask)
+    assert (tmp_path / "fresh").stat().st_mode & 0o777 == 0o666 & ~umask
+    assert not list(tmp_path.glob(".*partial"))
+
+
 def test_an_overwritten_export_keeps_the_mode_of_the_file(clean: Any, tmp_path: Path) -> None:
     out = tmp_path / "x.zip"
     out.write_bytes(b"")

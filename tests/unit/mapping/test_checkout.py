@@ -109,6 +109,11 @@ serve(dying, large=100)
 """
 
 
+def own_parsers(before: set[int]) -> set[int]:
+    """Children of this process that were not there before: other tests may have left theirs."""
+    return {child.pid for child in psutil.Process().children()} - before
+
+
 @pytest.fixture(params=[1, 2])
 def pool(request: pytest.FixtureRequest) -> Iterator[parsers.Parsers]:
     made = parsers.Parsers(request.param, (sys.executable, "-c", DYING))
@@ -133,12 +138,13 @@ def test_a_file_that_ends_its_parser_is_a_record_and_the_others_are_read(pool: p
 
 def test_parsers_that_rest_end_and_come_back(pool: parsers.Parsers, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parsers, "_IDLE_SECONDS", 0.0)
+    before = own_parsers(set())
     for name in ("first", "second"):
         pool.submit(name, name.encode())
         assert (f.decode_module(pool.result(name)[0]).error or "").startswith(name)
-        assert psutil.Process().children()
+        assert own_parsers(before)
         pool.rest()
-        assert not psutil.Process().children()
+        assert not own_parsers(before)
 
 
 def test_where_no_parser_starts_files_are_read_all_the_same() -> None:
@@ -153,6 +159,7 @@ def test_where_no_parser_starts_files_are_read_all_the_same() -> None:
 def test_what_is_asked_for_is_parsed_next_and_a_narrowed_pool_goes_on_with_less() -> None:
     slow = DYING.replace("def dying(data):", "import time\n\ndef dying(data):\n    time.sleep(0.05)")
     code = slow.replace("os.getppid()", "time.monotonic_ns()")
+    before = own_parsers(set())
     made = parsers.Parsers(2, (sys.executable, "-c", code))
     names = [f"file{number}" for number in range(40)]
     for name in names:
@@ -161,9 +168,9 @@ def test_what_is_asked_for_is_parsed_next_and_a_narrowed_pool_goes_on_with_less(
     made.narrow()
     times |= {name: int((f.decode_module(made.result(name)[0]).error or "").split()[1]) for name in names[:-1]}
     assert times[names[-1]] < times[names[-2]]
-    assert len(psutil.Process().children()) == 1
+    assert len(own_parsers(before)) == 1
     made.close()
-    assert not psutil.Process().children()
+    assert not own_parsers(before)
 
 
 def test_what_was_parsed_and_not_asked_for_is_kept(pool: parsers.Parsers) -> None:

@@ -98,9 +98,9 @@ def _unknown(label: str, known: KnownLabels, where: str) -> ConfigError:
 
 def _doubts(label: str, known: KnownLabels, where: str) -> list[str]:
     name, pair = requirement_of(label), pair_of(label)
-    if name != pair and name not in known.names:
-        variants = [one for one in known.names if pair_of(one) == pair]
-        return [f"{where}: {name}: the map expects no such variant (it knows {_listed(variants)})"]
+    expected = [one for one in known.names if pair_of(one) == pair]
+    if expected and name not in expected:
+        return [f"{where}: {name}: the map expects {pair} only as {_listed(expected)}"]
     size = label.rsplit("@", 1)[1] if "@" in label else None
     sizes = known.sizes.get(pair)
     if size is not None and sizes and int(size) not in sizes:

@@ -180,7 +180,7 @@ def _serve(options: RunOptions, *, dry_run: bool, format_: Format) -> ExitCode:
     prepared = prepare(options, location, _map_bytes(options), inspector=inspector)
     for doubt in prepared.doubts:
         console.warn(doubt)
-    for gap in prepared.plan.gaps:
+    for gap in prepared.plan.gaps if dry_run or options.accept_gaps else ():
         console.warn(f"material gap: {for_run(gap)}")
     if dry_run:
         _show_plan(prepared, format_)

@@ -95,8 +95,15 @@ def _sites(old: Mapping[str, Site], new: Mapping[str, Site]) -> list[Change]:
 
 
 def _config(old: Mapping[str, ConfigValue], new: Mapping[str, ConfigValue]) -> list[Change]:
-    found = []
-    for name in sorted(old.keys() | new.keys()):
+    # A release brings and drops settings by the dozen; those left at their defaults are one line.
+    gone = [name for name in sorted(old.keys() - new.keys()) if _untouched(old[name])]
+    come = [name for name in sorted(new.keys() - old.keys()) if _untouched(new[name])]
+    found = [
+        Change("config", sign, f"{_settings(len(names))} at the default: {', '.join(names)}")
+        for sign, names in (("-", gone), ("+", come))
+        if names
+    ]
+    for name in sorted((old.keys() | new.keys()) - {*gone, *come}):
         before, after = old.get(name), new.get(name)
         a = (before.value, before.predicted) if before is not None else None
         b = (after.value, after.predicted) if after is not None else None
@@ -104,6 +111,14 @@ def _config(old: Mapping[str, ConfigValue], new: Mapping[str, ConfigValue]) -> l
             text = f"{name}: {_value(before)} -> {_value(after)}{_cause(before, after)}"
             found.append(Change("config", "~", text))
     return found
+
+
+def _untouched(item: ConfigValue) -> bool:
+    return item.source == "default" and not item.automatic and not item.depends
+
+
+def _settings(count: int) -> str:
+    return "1 setting" if count == 1 else f"{count} settings"
 
 
 def _cause(before: ConfigValue | None, after: ConfigValue | None) -> str:

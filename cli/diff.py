@@ -57,10 +57,15 @@ def diff(
     from sgl_graph.runtime.mapping import MapOptions, default_jobs, make_map
 
     console.check_output(output, force=force)
+    if not old.is_dir() and not new.is_dir() and (command or env or model_config or device or assume):
+        raise ConfigError(
+            "OLD and NEW are maps: a command, --env, --model-config, --device and --assume are for checkouts",
+            hint="leave them out, or give two checkouts",
+        )
 
-    def load(path: Path) -> PathMap:
+    def load(path: Path, name: str) -> PathMap:
         if not path.is_dir():
-            return read_map(path)
+            return read_map(path, name)
         if not command:
             raise ConfigError(
                 f"{path} is a folder: two checkouts need the serving command", hint="put it after --, as for preflight"
@@ -78,7 +83,7 @@ def diff(
             console.note,
         )
 
-    changes = difference(load(old), load(new))
+    changes = difference(load(old, "OLD"), load(new, "NEW"))
     console.write_report(_text(changes.lines(), format_), output, force=force)
     raise typer.Exit(int(ExitCode.FINDING if changes else ExitCode.DONE))
 

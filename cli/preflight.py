@@ -14,6 +14,7 @@ from sgl_graph.cli.exits import ExitCode
 if TYPE_CHECKING:
     from sgl_graph.analyzer.records.pathmap import PathMap
     from sgl_graph.analyzer.serving_command import ServingCommand
+    from sgl_graph.runtime.mapping import MapOptions
 
 
 class Format(StrEnum):
@@ -29,6 +30,7 @@ class Format(StrEnum):
 _HELP = """Map every CUDA-graph capture path that a serving command will take, and what can be known about each.
 
 The checkout is read, never imported; nothing is launched or downloaded."""
+_MAKE_MAP = "make one with sgl-graph preflight --format json -o FILE"
 
 
 def register(app: typer.Typer) -> None:
@@ -66,7 +68,7 @@ def preflight(
         Path | None, typer.Option("--graph", help="Write the paths' call chains: .json node-link, .dot Graphviz.")
     ] = None,
     baseline: Annotated[
-        Path | None, typer.Option("--baseline", help="An earlier map: exit 1 only for gaps or changes new against it.")
+        Path | None, typer.Option("--baseline", help="An earlier map (JSON): exit 1 when anything differs from it.")
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 3 for unresolved values or material gaps.")] = False,
     jobs: Annotated[
@@ -79,12 +81,15 @@ def preflight(
 ) -> None:
     """Parse, map, report."""
     console.configure(quiet=quiet, verbose=verbose)
+    from sgl_graph.analyzer.errors import ConfigError
     from sgl_graph.analyzer.serving_command import parse, parse_assignments
     from sgl_graph.runtime.mapping import MapOptions, default_jobs, make_map
 
     for path in (output, graph):
         console.check_output(path, force=force)
-    before = read_map(baseline) if baseline is not None else None
+    if output is not None and graph is not None and console.resolved(output) == console.resolved(graph):
+        raise ConfigError(f"-o and --graph both name {output}", hint="give each a file of its own")
+    before = read_map(baseline, "--baseline") if baseline is not None else None
     options = MapOptions(
         command=parse(command),
         checkout=checkout,
@@ -103,7 +108,10 @@ def preflight(
         from sgl_graph.cli.render.dot import graph_file
 
         console.write_report(graph_file(made, dot=graph.suffix == ".dot"), graph, force=force)
-    raise typer.Exit(int(_finish(made, before, strict=strict)))
+    code = _finish(made, before, strict=strict)
+    if code is ExitCode.DONE and made.paths:
+        console.note(_next(options, output if format_ is Format.JSON else None))
+    raise typer.Exit(int(code))
 
 
 def render(made: PathMap, format_: Format, *, details: bool = False) -> str:
@@ -129,8 +137,12 @@ def map_for_run(command: ServingCommand, *, checkout: Path | None, env: Mapping[
     return make_map(options, console.detail).canonical()
 
 
-def read_map(path: Path) -> PathMap:
+def read_map(path: Path, name: str) -> PathMap:
     """A map from its JSON file.
+
+    Args:
+        path: The file.
+        name: The option or argument that gave it, as messages name it.
 
     Raises:
         ConfigError: the file cannot be read, or is no path map.
@@ -139,16 +151,15 @@ def read_map(path: Path) -> PathMap:
     from sgl_graph.analyzer.errors import ConfigError
     from sgl_graph.analyzer.records.pathmap import SCHEMA, PathMap
 
+    data = console.read_plain(path, name, hint=_MAKE_MAP)
     try:
-        return PathMap.model_validate_json(path.read_bytes())
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}") from error
+        return PathMap.model_validate_json(data)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "the file"
         raise ConfigError(
-            f"{path}: not a path map of schema {SCHEMA}: {where}: {first['msg']}",
-            hint="make one with sgl-graph preflight --format json -o FILE",
+            f"{name} {path}: not a path map of schema {SCHEMA}: {where}: {first['msg']}",
+            hint=_MAKE_MAP,
         ) from error
 
 
@@ -156,8 +167,9 @@ def _finish(made: PathMap, before: PathMap | None, *, strict: bool) -> ExitCode:
     material = [gap for gap in made.gaps if gap.severity == "material"]
     open_paths = [path for path in made.paths if path.reachable == "unresolved"]
     console.note(
-        f"{len(made.paths)} paths, {len(made.sites)} primitives, {len(material)} material gaps, "
-        f"{len(made.unresolved)} values only the server settles; {made.stats.seconds:.1f} s"
+        f"{_many(len(made.paths), 'path')}, {_many(len(made.sites), 'primitive')}, "
+        f"{_many(len(material), 'material gap')}, {_many(len(made.unresolved), 'value')} only the server settles; "
+        f"{made.stats.seconds:.1f} s"
     )
     if made.starts.value == "no":
         console.error(f"this configuration does not start: {made.starts.why}")
@@ -172,6 +184,20 @@ def _finish(made: PathMap, before: PathMap | None, *, strict: bool) -> ExitCode:
             return ExitCode.FINDING
     if strict and (material or made.unresolved or open_paths):
         return ExitCode.UNDECIDED
-    if made.paths:
-        console.note("next: sgl-graph run --out DIR, with the same options and command")
     return ExitCode.DONE
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count} {noun}" + ("" if count == 1 else "s")
+
+
+def _next(options: MapOptions, written: Path | None) -> str:
+    """The line that runs what was mapped; the map goes with it, for `run` cannot be told device or model again."""
+    place = ["--checkout", options.checkout] if options.checkout is not None else []
+    assigned = [word for key, value in options.env.items() for word in ("--env", f"{key}={value}")]
+    typed = [f"{key}={value}" for key, value in options.command.env.items()]
+    line = console.shell(
+        *("sgl-graph", "run", "--out", "run", "--map", written or Path("map.json")),
+        *(*place, *assigned, "--", *typed, *options.command.argv()),
+    )
+    return f"next: {line}" if written is not None else f"next: add --format json -o map.json, then {line}"

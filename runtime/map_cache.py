@@ -28,7 +28,7 @@ class Reads:
 
         def remembered(argument: str) -> Any:
             answer = read(argument)
-            self._seen[name, argument] = _digest(answer)
+            self._seen[name, argument] = digest_of(answer)
             return answer
 
         return remembered
@@ -40,7 +40,7 @@ class Reads:
     def still_hold(self, record: list[list[str]]) -> bool:
         """Whether the disk would answer as it did."""
         return all(
-            name in self._readers and _digest(self._readers[name](argument)) == digest
+            name in self._readers and digest_of(self._readers[name](argument)) == digest
             for name, argument, digest in record
         )
 
@@ -86,7 +86,8 @@ def _store(store: FactStore, key: str, asked: list[list[str]], made_from: Record
     store.save_map(key, json.dumps({"reads": asked, "made_from": made_from, "map": text}).encode())
 
 
-def _digest(answer: Any) -> str:
+def digest_of(answer: Any) -> str:
+    """A digest of JSON-like data; of anything else, infinite numbers among it, as Python shows it."""
     try:
         return hashlib.sha256(canonical_json(answer)).hexdigest()
     except (TypeError, ValueError):

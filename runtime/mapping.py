@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import gc
 import hashlib
-import json
 import os
 import re
 import resource
+import stat
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from sgl_graph.analyzer.errors import ConfigError
 from sgl_graph.analyzer.records.base import canonical_json
 from sgl_graph.analyzer.records.pathmap import CheckoutIdentity, DeviceFacts, PathMap
+from sgl_graph.analyzer.records.strict_json import parse_json
 from sgl_graph.analyzer.serving_command import ServingCommand
 from sgl_graph.analyzer.static.config.device import PRODUCTS, parse_device
 from sgl_graph.analyzer.static.config.device import DeviceFacts as LaunchDevice
@@ -26,8 +27,8 @@ from sgl_graph.analyzer.static.config.protocol import Configuration
 from sgl_graph.analyzer.static.project import Project, module_name
 from sgl_graph.runtime.checkout import NOT_SERVING, CheckoutSources, Location, locate
 from sgl_graph.runtime.fact_store import FactStore, default_folder
-from sgl_graph.runtime.identity import checkout_identity, tool_digest
-from sgl_graph.runtime.map_cache import Reads, key_of, load, save
+from sgl_graph.runtime.identity import checkout_identity, release_of, tool_digest
+from sgl_graph.runtime.map_cache import Reads, digest_of, key_of, load, save
 from sgl_graph.runtime.model import MODEL_FLAGS, local_model
 from sgl_graph.runtime.serving_parser import ask_parser
 from sgl_graph.runtime.source_record import record_of
@@ -37,6 +38,7 @@ if TYPE_CHECKING:  # what analyses is imported where it is needed: most maps are
     from sgl_graph.analyzer.static.preflight import Request
 
 _LARGEST_CONFIG = 16 << 20
+_QUIET_SECONDS = 10
 Step = Callable[[str], None]
 
 
@@ -101,7 +103,7 @@ def _stored_or_made(
         "command": options.command.argv(),
         "env": env,
         "device": facts.model_dump(mode="json"),
-        "model": model,
+        "model": digest_of(model),
         "budget": options.budget,
     }
     key = key_of(tool_digest(), asked, repr(device), list(options.assume))
@@ -140,7 +142,12 @@ def _make(project: Project, request: Request, launch: Launch, sources: CheckoutS
 
         def linker(entries: Sequence[str]) -> Linked:
             sources.narrow()
-            return _link(project, configuration, entries)
+            if not request.model_known:
+                on_step(
+                    "the model's configuration is not known: every model class of the checkout is followed, which takes "
+                    "minutes and leaves much open; --model-config FILE is quicker and settles it"
+                )
+            return _link(project, configuration, entries, _now_and_then(on_step))
 
         made, _ = build(project, request, configuration, linker, on_step=on_step)
         return made
@@ -167,7 +174,22 @@ def _request(
     )
 
 
-def _link(project: Project, configuration: Configuration, entries: Sequence[str]) -> Linked:
+def _now_and_then(on_step: Step) -> Callable[[int], None]:
+    """Progress of linking, a line every few seconds."""
+    last = time.monotonic()
+
+    def progress(done: int) -> None:
+        nonlocal last
+        if time.monotonic() - last >= _QUIET_SECONDS:
+            last = time.monotonic()
+            on_step(f"linking: {done} interpretations of functions so far")
+
+    return progress
+
+
+def _link(
+    project: Project, configuration: Configuration, entries: Sequence[str], on_progress: Callable[[int], None]
+) -> Linked:
     from sgl_graph.analyzer.static import profile
     from sgl_graph.analyzer.static.link.configured import ConfigurationOracle
     from sgl_graph.analyzer.static.link.driver import link
@@ -190,7 +212,7 @@ def _link(project: Project, configuration: Configuration, entries: Sequence[str]
         views={view: profile.ARGUMENT_CLASS for view in profile.CONFIGURATION_VIEWS},
         reads=lambda name: profile.CAPTURE_PREDICATES_READ if predicates.match(name) else None,
     )
-    return link(project, entries, oracle=oracle, kept_externals=profile.FOLLOWED_LIBRARIES)
+    return link(project, entries, oracle=oracle, kept_externals=profile.FOLLOWED_LIBRARIES, on_progress=on_progress)
 
 
 def _identity(location: Location, sources: CheckoutSources) -> CheckoutIdentity:
@@ -202,26 +224,9 @@ def _identity(location: Location, sources: CheckoutSources) -> CheckoutIdentity:
         commit=known.get("commit"),
         tree=known.get("tree"),
         dirty=known.get("dirty"),
-        sglang_version=_version(location.base),
+        sglang_version=release_of(location.base),
         digest_=hashlib.sha256(canonical_json(index)).hexdigest(),
     )
-
-
-def _version(base: Path) -> str | None:
-    """The release as the checkout states it, without importing it."""
-    for name in ("sglang/_version.py", "sglang/version.py"):
-        try:
-            text = (base / name).read_text("utf-8", "replace")
-        except OSError:
-            continue
-        for line in text.splitlines():
-            left, equals, right = line.partition("=")
-            if equals and left.split(":")[0].strip() in ("__version__", "version"):
-                value = right.split("=")[-1].strip().strip("\"'")
-                if value and value[0].isdigit():
-                    return value
-    found = sorted(base.glob("sglang-*.dist-info"))
-    return found[0].name.removeprefix("sglang-").removesuffix(".dist-info") if found else None
 
 
 def _model(options: MapOptions, env: Mapping[str, str]) -> Mapping[str, Any] | None:
@@ -241,9 +246,12 @@ def _config_on_disk(path: str, env: Mapping[str, str]) -> Mapping[str, Any] | No
 
 def _json_file(path: Path, name: str) -> Mapping[str, Any]:
     try:
-        if path.stat().st_size > _LARGEST_CONFIG:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise ConfigError(f"{name} {path}: no plain file", hint="give the model's config.json")
+        if status.st_size > _LARGEST_CONFIG:
             raise ConfigError(f"{name} {path}: too large for a config.json")
-        data = json.loads(path.read_bytes())
+        data = parse_json(path.read_bytes(), finite=False)  # configurations of real models hold `Infinity`
     except OSError as error:
         raise ConfigError(f"{name} {path}: {error.strerror}") from error
     except ValueError as error:

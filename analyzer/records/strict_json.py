@@ -12,14 +12,18 @@ DEEPEST = 100
 _SURROGATE = re.compile(rb"\\u[dD][89abAB]")
 
 
-def parse_json(data: bytes) -> Any:
+def parse_json(data: bytes, *, finite: bool = True) -> Any:
     """The value of a JSON text.
+
+    Args:
+        data: The text.
+        finite: Whether `NaN`, `Infinity` and numbers as large are refused.
 
     Raises:
         ValueError: It is not JSON, nests too deeply, or holds a number or a character that JSON cannot carry.
     """
     try:
-        value = json.loads(data, parse_constant=_refuse, parse_float=_finite)
+        value = json.loads(data, parse_constant=_refuse, parse_float=_finite) if finite else json.loads(data)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
     if _deeper(value, DEEPEST):

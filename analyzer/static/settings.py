@@ -77,12 +77,20 @@ class Settings:
             for entry in self.entries
             if entry.confirmed_by is None and (entry.automatic or entry.source == "unresolved")
         )
+        self._refuse_ranks()
         unsettled = {entry.name for entry in self.entries if entry.source == "unresolved"}
         self.open_phases = frozenset(
             phase
             for phase, off in profile.LEGACY_OFF_FIELDS.items()
             if f"{profile.GRAPH_CONFIG_FIELD}.{phase}.{profile.GRAPH_BACKEND}" in unsettled or off in unsettled
         )
+
+    def _refuse_ranks(self) -> None:
+        """A launch of less than one rank of a kind serves nothing, whether or not the checkout says so."""
+        for name in profile.RANK_FIELDS:
+            value = self.values.get(name)
+            if self.starts.value == "yes" and type(value) is int and value < 1:
+                self.starts = records.Starts(value="no", why=f"{name} {value} asks for no worker process")
 
 
 def code_ref(place: Place | None) -> records.CodeRef | None:

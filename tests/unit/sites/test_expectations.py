@@ -9,6 +9,7 @@ from sgl_graph.analyzer.mapdiff import difference
 from sgl_graph.analyzer.records.pathmap import (
     CheckoutIdentity,
     CodeRef,
+    ConfigValue,
     DeviceFacts,
     Gap,
     Injection,
@@ -225,3 +226,19 @@ def test_a_map_survives_its_json_and_its_digest_leaves_statistics_out() -> None:
     slower = one.model_copy(update={"stats": one.stats.model_copy(update={"seconds": 9.0})})
     assert slower.content_digest() == one.content_digest()
     assert whole().content_digest() != one.content_digest()
+
+
+def value(name: str, **changes: Any) -> ConfigValue:
+    return ConfigValue(**{"name": name, "value": None, "source": "default", "automatic": False, **changes})
+
+
+def test_settings_that_come_or_go_at_their_defaults_are_one_line() -> None:
+    old = whole(path(), config=(value("a"), value("b", value=1, source="flag"), value("same")))
+    new = whole(path(), config=(value("c"), value("d"), value("e", value=2, source="env"), value("same", value=True)))
+    assert difference(old, new).lines() == [
+        "- config: 1 setting at the default: a",
+        "+ config: 2 settings at the default: c, d",
+        "~ config: b: 1 -> absent",
+        "~ config: e: absent -> 2 (env)",
+        "~ config: same: None -> True (default)",
+    ]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from sgl_graph.analyzer.static.linked import Call, Guard, Known, Linked, Truth
+
+_MAKING = frozenset({"__init__", "__new__", "__post_init__"})
 
 
 def without_model(linked: Linked) -> dict[str, Truth]:
@@ -40,17 +40,16 @@ def _settled(guards: tuple[Guard, ...]) -> bool:
 
 
 def _alternatives(calls: list[Call]) -> set[tuple[int, str]]:
-    """Line and target of calls that have other targets of that name, or others of a registry."""
+    """Line and target of calls that have other targets besides, of which one runs."""
     firm: set[tuple[int, str]] = set()
     found: set[tuple[int, str]] = set()
     for call in calls:
-        names = Counter(_simple(target) for target in call.targets)
-        chosen = len(call.constructs) > 1 or (call.known is Known.REGISTRY and len(names) > 1)
-        for target in call.targets:
-            either = chosen or names[_simple(target)] > 1
-            (found if either else firm).add((call.line, target))
+        # Making one object runs several functions; any other call runs one of its targets.
+        made = len(call.constructs) == 1 and all(map(_makes, call.targets))
+        either = len(call.constructs) > 1 or (len(call.targets) > 1 and not made)
+        (found if either else firm).update((call.line, target) for target in call.targets)
     return found - firm
 
 
-def _simple(name: str) -> str:
-    return name.rpartition(":")[2].rpartition(".")[2]
+def _makes(function: str) -> bool:
+    return function.rpartition(".")[2] in _MAKING

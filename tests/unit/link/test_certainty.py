@@ -44,6 +44,9 @@ MODELS = """
     [
         # Either class, by a name that nobody knows: neither is the one.
         ("MODELS[name]().forward()", set(), {"models:One.forward", "models:capture_one", "models:make_table"}),
+        # Functions of different names in one table: neither is the one.
+        ('{"a": capture_one, "b": capture_both}[name]()', set(), {"models:capture_one", "models:capture_both"}),
+        ("(capture_one if name else capture_both)()", set(), {"models:capture_one", "models:capture_both"}),
         # One class alone: no choice.
         ("One().forward()", {"models:One.forward", "models:capture_one", "models:make_table"}, set()),
         # A choice, and a call beside it that meets one function only.

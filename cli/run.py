@@ -252,13 +252,9 @@ def _labels(text: str | None) -> tuple[str, ...] | None:
 
 def _map_bytes(options: RunOptions) -> bytes:
     """The map given, or one made on the spot from the same command, environment and checkout."""
-    from sgl_graph.analyzer.errors import ConfigError
-
     if options.map_file is not None:
-        try:
-            return options.map_file.read_bytes()
-        except OSError as error:
-            raise ConfigError(f"--map {options.map_file}: {error.strerror}") from error
+        make = "leave it out, or make one with sgl-graph preflight --format json -o FILE"
+        return console.read_plain(options.map_file, "--map", hint=make)
     from sgl_graph.cli.preflight import map_for_run
 
     console.note("mapping the checkout (preflight)")

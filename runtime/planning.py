@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import stat
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -153,9 +154,14 @@ def _refuse(options: RunOptions, view: MapView | None) -> None:
 def _traffic(options: RunOptions, view: MapView | None) -> tuple[list[Mapping[str, Any]], list[str]]:
     if options.traffic is not None:
         try:
+            # A pipe or a device could be waited for without an end.
+            if not stat.S_ISREG(options.traffic.stat().st_mode):
+                raise ConfigError(f"--traffic {options.traffic}: it is no plain file", hint="name a JSON file")
             data = options.traffic.read_bytes()
         except OSError as error:
-            raise ConfigError(f"--traffic {options.traffic}: {error.strerror}") from error
+            raise ConfigError(
+                f"--traffic {options.traffic}: {error.strerror}", hint="leave it out, and the map's traffic is sent"
+            ) from error
         return traffic_records(data, f"--traffic {options.traffic}", view)
     return (view.traffic if view else []) or list(DEFAULT_TRAFFIC), []
 

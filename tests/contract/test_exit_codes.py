@@ -212,3 +212,24 @@ def test_what_cannot_be_done(arguments: tuple[str, ...], code: int, said: str, t
     assert answer.code == code, answer
     assert said.replace("{tmp}", str(tmp_path)) in answer.stderr + (answer.stdout if code == 4 else "")
     assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("option", ["--map", "--traffic"])
+@pytest.mark.parametrize("kind", ["pipe", "folder", "missing"])
+def test_what_run_reads_is_a_plain_file(option: str, kind: str, tmp_path: Path) -> None:
+    """A pipe that nobody writes to would hang it for ever."""
+    given = tmp_path / "given"
+    if kind == "pipe":
+        os.mkfifo(given)
+    elif kind == "folder":
+        given.mkdir()
+    (tmp_path / "map.json").write_text('{"schema": "sgl-graph.path-map/1"}')
+    maps = [] if option == "--map" else ["--map", str(tmp_path / "map.json")]
+    checkout = Path(__file__).parents[2] / "fixtures" / "miniserve"
+    answer = call(
+        "run", "--out", str(tmp_path / "out"), "--checkout", str(checkout), *maps, option, str(given), *SERVING
+    )
+    assert (answer.code, answer.stdout) == (2, "")
+    assert f"error: {option} {given}: " in answer.stderr and "hint: " in answer.stderr
+    assert not (tmp_path / "out").exists()

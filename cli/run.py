@@ -46,7 +46,9 @@ def run(
     command: Annotated[
         list[str], typer.Argument(help="After --: the serving command, or with --program any Python program.")
     ],
-    out: Annotated[Path, typer.Option("--out", help="A fresh folder for the archive.")],
+    out: Annotated[
+        Path, typer.Option("--out", parser=console.named_path, metavar="<path>", help="A fresh folder for the archive.")
+    ],
     checkout: Annotated[
         Path | None, typer.Option("--checkout", help="SGLang repository or folder; the installed one if left out.")
     ] = None,

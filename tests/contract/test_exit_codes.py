@@ -174,6 +174,7 @@ def test_no_command_and_an_unknown_command() -> None:
         (("preflight", "--checkout", "{tmp}", *SERVING), 2, "holds neither python/sglang/srt nor sglang/srt"),
         (("run", "--out", "{tmp}", "--checkout", "{tmp}", *SERVING), 2, "{tmp}"),
         (("run", *SERVING), 2, "--out"),
+        (("run", "--out", "", *SERVING), 2, "an empty path"),
         (("run", "--out", "{tmp}/x/y", *SERVING), 2, "there is no folder {tmp}/x"),
         (("run", "--out", "{tmp}/x/y", "--program", "--", "python", "-c", "1"), 2, "there is no folder {tmp}/x"),
         (("run", "--out", "/proc/x", "--program", "--", "python", "-c", "1"), 2, "/proc/x: this folder cannot be made"),

@@ -42,6 +42,13 @@ def test_a_program_that_fails_by_itself_says_so_beside_its_verdict(tmp_path: Pat
     assert "warning: the program itself ended with exit status 3" in done.stderr
 
 
+def test_a_program_that_is_killed_says_by_what(tmp_path: Path) -> None:
+    killed = CLEAN + "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n"
+    done, ledger = run_program(tmp_path, killed)
+    assert done.returncode == 3 and ledger["verdicts"]["lifetime"]["value"] == "INCOMPLETE"
+    assert any(text.startswith("the program ended with signal 9 (SIGKILL)") for text in ledger["limitations"])
+
+
 def test_a_program_that_ends_well_has_nothing_to_tell(tmp_path: Path) -> None:
     done, ledger = run_program(tmp_path, CLEAN)
     assert (done.returncode, ledger["verdicts"]["lifetime"]["value"]) == (0, "PASS")

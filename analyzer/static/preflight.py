@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sgl_graph.analyzer.records import pathmap as records
 from sgl_graph.analyzer.static import profile
@@ -20,6 +20,7 @@ from sgl_graph.analyzer.static.gaps import gaps_of
 from sgl_graph.analyzer.static.labels import Keys
 from sgl_graph.analyzer.static.linked import Linked
 from sgl_graph.analyzer.static.pathinput import PathInput
+from sgl_graph.analyzer.static.pathlabels import PHASES
 from sgl_graph.analyzer.static.paths import PathFinder
 from sgl_graph.analyzer.static.project import Project
 from sgl_graph.analyzer.static.rawsite import RawSite
@@ -97,6 +98,7 @@ def build(
     reached = [_reached(reach, settings.starts, raw, missing) for raw in search.sites]
     if reach is not None:
         reached = reach.settled_entries(search.sites, reached)
+    reached = [_in_open_phase(raw, answer, settings) for raw, answer in zip(search.sites, reached, strict=True)]
     saver = any(
         raw.form == "saver-context" and r.reachable != "no" for raw, r in zip(search.sites, reached, strict=True)
     )
@@ -176,6 +178,16 @@ def _reached(reach: Reachability | None, starts: records.Starts, raw: RawSite, m
     if reach is None:
         return Reached("unresolved", None, missing or "the checkout was not linked")
     return reach.of_site(raw)
+
+
+def _in_open_phase(raw: RawSite, answer: Reached, settings: Settings) -> Reached:
+    """A capture or replay of a phase of which it is not settled what captures it, if anything, is not certain."""
+    phase = PHASES.get(family_of_site(raw))
+    if answer.reachable != "yes" or phase not in settings.open_phases or raw.form == "entry":
+        return answer
+    if raw.role not in ("capture", "replay"):
+        return answer
+    return replace(answer, reachable="unresolved", why=f"what captures the {phase} phase, if anything, is open")
 
 
 def _records(

@@ -95,3 +95,5 @@ def test_a_phase_whose_backend_the_model_decides_is_open_without_the_model(progr
     assert phases["target:prefill-breakable"] == "unresolved"
     assert phases["target:decode"] == "yes"
     assert made.labels == ("target:decode",)
+    own = [s for s in made.sites if s.qualname.rpartition(":")[2].startswith("PrefillCudaGraphRunner.")]
+    assert {site.reachable for site in own if site.role in ("capture", "replay")} == {"unresolved"}

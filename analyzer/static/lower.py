@@ -21,7 +21,10 @@ def extract(source: bytes) -> f.ModuleFacts:
         tree = cst.parse_module(source)
     except cst.ParserSyntaxError as error:
         return f.failed(f"line {error.raw_line}: {error.message}")
-    except (UnicodeDecodeError, LookupError, SyntaxError) as error:
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        return f.failed(f"line {line}: cannot be decoded: {error}")
+    except (LookupError, SyntaxError) as error:
         return f.failed(f"cannot be decoded: {error}")
     except RecursionError:
         return f.failed("nested too deeply for the parser")

@@ -46,9 +46,8 @@ def resolve(project: Project, launch: Launch) -> ResolvedConfiguration:
     if prepare is ABSENT:
         reading = project.module(profile.PREPARE_FUNCTION.partition(":")[0])
         if reading is not None and reading.facts.error is not None:
-            at = _undecodable(project.sources.text(reading.path))
             raise CommandInvalid(
-                f"{reading.path} could not be read: {reading.facts.error}{at}", hint="it is what reads a command"
+                f"{reading.path} could not be read: {reading.facts.error}", hint="it is what reads a command"
             )
         raise CommandInvalid(f"this checkout has no {profile.PREPARE_FUNCTION}", hint="it is what reads a command")
     module = evaluator.module(profile.PREPARE_FUNCTION.split(":")[0])
@@ -75,16 +74,6 @@ def resolve(project: Project, launch: Launch) -> ResolvedConfiguration:
         record = record if type(record) is Instance else evaluator.record
     evaluator.abandon(0)
     return ResolvedConfiguration(evaluator, record if type(record) is Instance else evaluator.record, starts, launch)
-
-
-def _undecodable(text: bytes) -> str:
-    """The line of the first byte that is no UTF-8, where there is one."""
-    try:
-        text.decode()
-    except UnicodeDecodeError as error:
-        line = text.count(b"\n", 0, error.start) + 1
-        return f" (line {line})"
-    return ""
 
 
 def _failed(value: Value, place: Place) -> Starts:

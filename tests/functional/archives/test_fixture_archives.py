@@ -47,7 +47,9 @@ def test_inspection_and_recomputation_give_the_committed_verdicts(
     assert shown.verdicts.numerical.evidence == evidence
     again, _ = recompute(root, expected=digest, work=None, in_place=True)
     assert values(again) == case.get("recomputed", case["verdicts"])
-    assert again.verdicts.numerical.evidence == evidence
+    # The releases that recorded these called evidence verified that was not whole.
+    whole = again.verdicts.numerical.value != "INCOMPLETE"
+    assert again.verdicts.numerical.evidence == (evidence if whole else "incomplete")
     assert [f.code for f in again.findings] == [f.code for f in shown.findings]
     other = inspect(root, expected="0" * 64)
     assert "PASS" not in values(other).values()

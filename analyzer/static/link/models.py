@@ -162,13 +162,13 @@ class Models(Library):
         for name in names:
             if isinstance(name, Constant) and isinstance(name.value, str):
                 for owner in owners:
-                    if default and isinstance(owner, Instance) and not self._exists(owner, name.value):
+                    exists = self._exists(owner, name.value) if default and isinstance(owner, Instance) else True
+                    if exists is False:
                         found |= default
                         continue
-                    values = self._in.attributes.get(just(owner), name.value) or default
-                    if values == ANYTHING and isinstance(owner, Instance):
-                        values |= default  # it is there only if a base outside the checkout has it
-                    found |= values
+                    found |= self._in.attributes.get(just(owner), name.value) or default
+                    if exists is None:
+                        found |= default
             elif isinstance(name, Pattern):
                 found |= self._matching(owners, name)
                 found |= default
@@ -178,8 +178,8 @@ class Models(Library):
             return NOTHING
         return frozenset(found)
 
-    def _exists(self, owner: Instance, name: str) -> bool:
-        """Whether anything gives this attribute; a read that finds nothing waits for it."""
+    def _exists(self, owner: Instance, name: str) -> bool | None:
+        """Whether anything gives this attribute, None where only an unseen base may; a read that finds nothing waits for it."""
         heap = self._world.heap
         settled = self._world.oracle.field(self._in, owner.cls.qualname, name)
         if settled is not None:
@@ -192,7 +192,7 @@ class Models(Library):
             if self._in.class_level.has(concrete.cls, "__getattr__"):
                 return True
             if any(isinstance(b, External) and not b.path.startswith(("abc.", "typing.")) for b in concrete.cls.mro):
-                return True
+                return None
         return False
 
     def _matching(self, owners: Values, pattern: Pattern) -> Values:
@@ -226,7 +226,7 @@ class Models(Library):
                     if own and not owner.fuzzy:
                         found.add(TRUE)
                         continue
-                    if not self._exists(owner, name.value):
+                    if self._exists(owner, name.value) is False:
                         found.add(FALSE)
                         continue
                 found |= ANYTHING

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from sgl_graph.analyzer.static.chains import Chains
 from sgl_graph.analyzer.static.graphtypes import GraphTypes
 from sgl_graph.analyzer.static.link.driver import link
@@ -112,3 +113,59 @@ def test_sizes_are_clamped_where_the_nearest_class_makes_them_or_its_maker_did()
 
     assert chains.clamp_of(types, home + "Prefill", [maker("make_prefill")]) == "config.requests * config.length"
     assert chains.clamp_of(types, home + "Prefill", [maker("make_plain")]) is None
+
+
+STARTING = """
+    import torch
+
+    ENABLED = {enabled}
+
+    class Table:
+        def __init__(self):
+            self.kept = {{}}
+
+        def capture(self, key, fn):
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                fn()
+            self.kept[key] = graph
+
+        def replay(self, key):
+            self.kept[key].replay()
+
+    class Runner:
+        def __init__(self):
+            self.table = Table()
+            self.table.capture(1, print)
+
+        def execute(self):
+            self.table.replay(1)
+
+    def begin_graphs():
+        if ENABLED:
+            Runner().execute()
+
+    def boot_graphs():
+        begin_graphs()
+
+    def run():
+        boot_graphs()
+"""
+
+
+@pytest.mark.parametrize(("enabled", "expected"), [(True, "yes"), (False, "no")])
+def test_a_call_that_starts_captures_is_reached_where_there_are_some(enabled: bool, expected: str) -> None:
+    project = Project(MemorySources({"sglang/srt/server.py": STARTING.format(enabled=enabled)}))
+    entry = "sglang.srt.server:run"
+    reach = Reachability(link(project, [entry], kept_externals=("torch.cuda",)), [entry])
+    sites = find_sites(project).sites
+    found = reach.settled_entries(sites, [reach.of_site(site) for site in sites])
+    answers = {site.api: answer for site, answer in zip(sites, found, strict=True) if site.form == "entry"}
+    assert {api: answer.reachable for api, answer in answers.items()} == {
+        "begin_graphs": expected,
+        "boot_graphs": expected,
+    }
+    assert all(answer.why == "what it calls captures nothing in this configuration" for answer in answers.values()) is (
+        not enabled
+    )
+    assert {a.reachable for s, a in zip(sites, found, strict=True) if s.form == "constructor"} == {expected}

@@ -111,3 +111,30 @@ def test_a_graph_kept_alone_has_no_key() -> None:
     """
     found = search(tables=program)
     assert Keys(found.owners).of_class("sglang.srt.tables:Single") is None
+
+
+def test_where_the_graph_is_filed_says_more_than_where_its_record_was_made() -> None:
+    program = """
+        import torch
+
+        class Entry:
+            number: int
+            graph: torch.cuda.CUDAGraph | None = None
+
+        class Table:
+            def __init__(self, numbers):
+                self.entries: dict[int, Entry] = {}
+                for number in numbers:
+                    self.entries[number] = Entry(number)
+
+            def __call__(self, count, fn):
+                entry = self.entries[count]
+                if entry.graph is None:
+                    graph = torch.cuda.CUDAGraph()
+                    with torch.cuda.graph(graph):
+                        fn()
+                    entry.graph = graph
+                    return
+                entry.graph.replay()
+    """
+    assert key_of(program, "Table") == ("count", "count", 20)

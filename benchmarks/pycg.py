@@ -16,11 +16,11 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from sgl_graph.analyzer.static.facts import ModuleFacts
+from sgl_graph.analyzer.static.checkout.project import Project
+from sgl_graph.analyzer.static.extract.facts import ModuleFacts
+from sgl_graph.analyzer.static.extract.lower import extract
 from sgl_graph.analyzer.static.link.driver import link
 from sgl_graph.analyzer.static.linked import Call, Linked
-from sgl_graph.analyzer.static.lower import extract
-from sgl_graph.analyzer.static.project import Project
 
 #: What PyCG's authors report of their own tool on this benchmark.
 PYCG = (106, 0.976, 0.932)

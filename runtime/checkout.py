@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sgl_graph.analyzer.errors import CheckoutNotFound
-from sgl_graph.analyzer.static import facts as f
+from sgl_graph.analyzer.static.extract import facts as f
 from sgl_graph.runtime.fact_store import FactStore
 from sgl_graph.runtime.parsers import Parsers
 

@@ -22,7 +22,7 @@ def extractor_digest() -> str:
 
     digest = hashlib.sha256(version("libcst").encode())
     for name in _EXTRACTOR_MODULES:
-        spec = find_spec(f"sgl_graph.analyzer.static.{name}")
+        spec = find_spec(f"sgl_graph.analyzer.static.extract.{name}")
         assert spec is not None and spec.origin is not None
         digest.update(Path(spec.origin).read_bytes())
     return digest.hexdigest()[:16]

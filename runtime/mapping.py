@@ -20,11 +20,11 @@ from sgl_graph.analyzer.records.base import canonical_json
 from sgl_graph.analyzer.records.pathmap import CheckoutIdentity, DeviceFacts, PathMap
 from sgl_graph.analyzer.records.strict_json import parse_json
 from sgl_graph.analyzer.serving_command import ServingCommand
+from sgl_graph.analyzer.static.checkout.project import Project, module_name
 from sgl_graph.analyzer.static.config.device import PRODUCTS, parse_device
 from sgl_graph.analyzer.static.config.device import DeviceFacts as LaunchDevice
 from sgl_graph.analyzer.static.config.inputs import Launch, parse_assumptions
 from sgl_graph.analyzer.static.config.protocol import Configuration
-from sgl_graph.analyzer.static.project import Project, module_name
 from sgl_graph.runtime.checkout import NOT_SERVING, CheckoutSources, Location, locate
 from sgl_graph.runtime.fact_store import FactStore, default_folder
 from sgl_graph.runtime.identity import checkout_identity, release_of, tool_digest

@@ -13,8 +13,8 @@ import sys
 from collections.abc import Callable
 from typing import BinaryIO
 
-from sgl_graph.analyzer.static import facts as f
-from sgl_graph.analyzer.static.nesting import too_deep
+from sgl_graph.analyzer.static.extract import facts as f
+from sgl_graph.analyzer.static.extract.nesting import too_deep
 
 #: Parsing a file takes some four hundred times its size.
 _LARGE = 48 << 10
@@ -25,7 +25,9 @@ _LENGTH = 8
 
 def parse(data: bytes) -> bytes:
     """Encoded facts of one file's bytes."""
-    from sgl_graph.analyzer.static.lower import extract  # the analysis speaks to this module, and needs no parser
+    from sgl_graph.analyzer.static.extract.lower import (
+        extract,  # the analysis speaks to this module, and needs no parser
+    )
 
     return f.encode_module(f.failed("nested too deeply for Python") if too_deep(data) else extract(data))
 
@@ -50,7 +52,7 @@ def receive(stream: BinaryIO) -> bytes | None:
 def serve(parser: Callable[[bytes], bytes] = parse, large: int = _LARGE) -> None:
     """Answer until there is nothing more to read; an empty answer: the file ended its parser."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started this decides when it ends
-    import sgl_graph.analyzer.static.lower  # noqa: F401 - once, and not in each child
+    import sgl_graph.analyzer.static.extract.lower  # noqa: F401 - once, and not in each child
 
     source, target = sys.stdin.buffer, sys.stdout.buffer
     gc.disable()  # syntax trees have no cycles: looking for some costs a tenth of the time and finds nothing

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from typing import BinaryIO, cast
 
-from sgl_graph.analyzer.static import facts as f
+from sgl_graph.analyzer.static.extract import facts as f
 from sgl_graph.runtime.parser_process import READY, parse, receive, send
 
 _DIED = "the parser's process died on it"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from sgl_graph.analyzer.static.shape import spelled_alike
+from sgl_graph.analyzer.static.extract.shape import spelled_alike
 from sgl_graph.runtime.source_record import Moved
 
 _LAMBDA = re.compile(r"<lambda:(\d+)")

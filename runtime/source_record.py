@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from sgl_graph.analyzer.static import facts as f
-from sgl_graph.analyzer.static.project import Module, Project, may_declare, module_name
-from sgl_graph.analyzer.static.questions import asked_again
-from sgl_graph.analyzer.static.shape import Shape, paired, rising, shape_of, spelled_alike
-from sgl_graph.analyzer.static.textindex import round_of
+from sgl_graph.analyzer.static.checkout.project import Module, Project, may_declare, module_name
+from sgl_graph.analyzer.static.checkout.questions import asked_again
+from sgl_graph.analyzer.static.checkout.textindex import round_of
+from sgl_graph.analyzer.static.extract import facts as f
+from sgl_graph.analyzer.static.extract.shape import Shape, paired, rising, shape_of, spelled_alike
 
 Record = dict[str, Any]
 #: More changed files than this are linked anew: looking at each would take as long.

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 import networkx as nx
-from sgl_graph.analyzer.static.facts import ClassFacts, Expression, FunctionFacts
-from sgl_graph.analyzer.static.project import Module, Project
+from sgl_graph.analyzer.static.checkout.project import Module, Project
+from sgl_graph.analyzer.static.extract.facts import ClassFacts, Expression, FunctionFacts
 
 
 class Known(StrEnum):

@@ -9,26 +9,26 @@ from dataclasses import dataclass, field, replace
 
 from sgl_graph.analyzer.records import pathmap as records
 from sgl_graph.analyzer.static import profile
-from sgl_graph.analyzer.static.certainty import without_model
-from sgl_graph.analyzer.static.chains import Chains
-from sgl_graph.analyzer.static.classify import Classifier, Surroundings
-from sgl_graph.analyzer.static.components import components_of
+from sgl_graph.analyzer.static.checkout.project import Project
 from sgl_graph.analyzer.static.config.protocol import Configuration
-from sgl_graph.analyzer.static.deaths import deaths
-from sgl_graph.analyzer.static.families import family_of_name, family_of_site
-from sgl_graph.analyzer.static.gaps import gaps_of
-from sgl_graph.analyzer.static.labels import Keys
 from sgl_graph.analyzer.static.linked import Linked
-from sgl_graph.analyzer.static.pathinput import PathInput
-from sgl_graph.analyzer.static.pathlabels import PHASES
-from sgl_graph.analyzer.static.paths import PathFinder
-from sgl_graph.analyzer.static.project import Project
-from sgl_graph.analyzer.static.rawsite import RawSite
-from sgl_graph.analyzer.static.reach import Reachability, Reached
-from sgl_graph.analyzer.static.settings import Settings
-from sgl_graph.analyzer.static.sites import SiteSearch, find_sites
-from sgl_graph.analyzer.static.topology import missing_entry, worker_entries, workers
-from sgl_graph.analyzer.static.traffic import labels_of, traffic_for
+from sgl_graph.analyzer.static.paths.certainty import without_model
+from sgl_graph.analyzer.static.paths.chains import Chains
+from sgl_graph.analyzer.static.paths.components import components_of
+from sgl_graph.analyzer.static.paths.deaths import deaths
+from sgl_graph.analyzer.static.paths.finder import PathFinder
+from sgl_graph.analyzer.static.paths.gaps import gaps_of
+from sgl_graph.analyzer.static.paths.inputs import PathInput
+from sgl_graph.analyzer.static.paths.labels import PHASES
+from sgl_graph.analyzer.static.paths.reach import Reachability, Reached
+from sgl_graph.analyzer.static.paths.settings import Settings
+from sgl_graph.analyzer.static.paths.topology import missing_entry, worker_entries, workers
+from sgl_graph.analyzer.static.paths.traffic import labels_of, traffic_for
+from sgl_graph.analyzer.static.sites.classify import Classifier, Surroundings
+from sgl_graph.analyzer.static.sites.families import family_of_name, family_of_site
+from sgl_graph.analyzer.static.sites.labels import Keys
+from sgl_graph.analyzer.static.sites.rawsite import RawSite
+from sgl_graph.analyzer.static.sites.search import SiteSearch, find_sites
 
 _HEADER = re.compile(rb"^[ \t]*(?:async[ \t]+)?def[ \t]", re.MULTILINE)
 Linker = Callable[[Sequence[str]], Linked]

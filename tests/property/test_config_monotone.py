@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sgl_graph.analyzer.static.checkout.project import Project
 from sgl_graph.analyzer.static.config.configuration import ResolvedConfiguration
 from sgl_graph.analyzer.static.config.device import DeviceFacts
 from sgl_graph.analyzer.static.config.inputs import Launch
 from sgl_graph.analyzer.static.config.protocol import InstanceOf
 from sgl_graph.analyzer.static.config.resolve import resolve
-from sgl_graph.analyzer.static.project import Project
 from sgl_graph.runtime.checkout import CheckoutSources
 from sgl_graph.runtime.fact_store import FactStore, default_folder
 

@@ -12,7 +12,7 @@ from sgl_graph.analyzer.static.config.values import ABSENT, ClassV, External, Fi
 
 if TYPE_CHECKING:
     from sgl_graph.analyzer.static.config.calls import Calls
-    from sgl_graph.analyzer.static.facts import Expression
+    from sgl_graph.analyzer.static.extract.facts import Expression
 
 _SCALARS = {"str", "int", "float", "bool"}
 _LISTS = {"List", "list"}

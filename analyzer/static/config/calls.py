@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from sgl_graph.analyzer.static import facts as f
 from sgl_graph.analyzer.static import profile
 from sgl_graph.analyzer.static.config import operators, records, registry, walking
 from sgl_graph.analyzer.static.config.journal import Raised, Signal
@@ -41,6 +40,7 @@ from sgl_graph.analyzer.static.config.values import (
     taint,
     unknown,
 )
+from sgl_graph.analyzer.static.extract import facts as f
 
 _MEMO_DECORATORS = {"functools.lru_cache", "functools.cache", "functools.lru_cache()"}
 _DECORATORS = {

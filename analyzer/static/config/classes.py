@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sgl_graph.analyzer.static import facts as f
 from sgl_graph.analyzer.static.config import operators
 from sgl_graph.analyzer.static.config.journal import Raised
 from sgl_graph.analyzer.static.config.machine import Unsupported, bound_names
@@ -24,6 +23,7 @@ from sgl_graph.analyzer.static.config.values import (
     single,
     unknown,
 )
+from sgl_graph.analyzer.static.extract import facts as f
 
 _ENUMS = {"enum.Enum", "enum.IntEnum", "enum.StrEnum", "enum.Flag", "enum.IntFlag"}
 _MIXED_ENUMS = {"enum.IntEnum", "enum.StrEnum", "builtins.str", "builtins.int", "enum.IntFlag"}

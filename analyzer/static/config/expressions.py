@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sgl_graph.analyzer.static import facts as f
 from sgl_graph.analyzer.static.config import containers, operators
 from sgl_graph.analyzer.static.config.journal import FELL_THROUGH, Raised, Signal
 from sgl_graph.analyzer.static.config.machine import Machine, Unsupported
@@ -31,6 +30,7 @@ from sgl_graph.analyzer.static.config.values import (
     taint,
     unknown,
 )
+from sgl_graph.analyzer.static.extract import facts as f
 
 _MAX_ELEMENTS = 20_000
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sgl_graph.analyzer.static import facts as f
 from sgl_graph.analyzer.static import profile
+from sgl_graph.analyzer.static.checkout.project import Project
 from sgl_graph.analyzer.static.config.facts import LaunchFacts
 from sgl_graph.analyzer.static.config.journal import Raised
 from sgl_graph.analyzer.static.config.operations import Operations
@@ -27,7 +27,7 @@ from sgl_graph.analyzer.static.config.values import (
     taint,
     unknown,
 )
-from sgl_graph.analyzer.static.project import Project
+from sgl_graph.analyzer.static.extract import facts as f
 
 _MAX_STEPS = 600_000
 _MAX_DEPTH = 90

@@ -7,6 +7,7 @@ from typing import Any
 
 from sgl_graph.analyzer.errors import CommandInvalid
 from sgl_graph.analyzer.static import profile
+from sgl_graph.analyzer.static.checkout.project import Project
 from sgl_graph.analyzer.static.config.arguments import Declarations, Rejected, expand_config
 from sgl_graph.analyzer.static.config.configuration import ResolvedConfiguration
 from sgl_graph.analyzer.static.config.evaluator import Evaluator
@@ -17,7 +18,6 @@ from sgl_graph.analyzer.static.config.journal import Raised
 from sgl_graph.analyzer.static.config.machine import Unsupported
 from sgl_graph.analyzer.static.config.protocol import Place, Starts
 from sgl_graph.analyzer.static.config.values import ABSENT, Instance, ListV, Value, single
-from sgl_graph.analyzer.static.project import Project
 
 _UNKNOWN_MODEL_STEPS = 250_000
 

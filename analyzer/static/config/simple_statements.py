@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from sgl_graph.analyzer.static import facts as f
 from sgl_graph.analyzer.static.config import containers, operators
 from sgl_graph.analyzer.static.config.expressions import Expressions
 from sgl_graph.analyzer.static.config.journal import FELL_THROUGH, Level, Outcome, Raised, Signal
@@ -22,6 +21,7 @@ from sgl_graph.analyzer.static.config.values import (
     single,
     taint,
 )
+from sgl_graph.analyzer.static.extract import facts as f
 
 _MAX_ITERATIONS = 5000
 _LEAVING = ("return", "break", "continue")

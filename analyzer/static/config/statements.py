@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sgl_graph.analyzer.static import facts as f
 from sgl_graph.analyzer.static.config import operators
 from sgl_graph.analyzer.static.config.exceptions import matches
 from sgl_graph.analyzer.static.config.journal import FELL_THROUGH, Level, Outcome, Raised, Signal
@@ -26,6 +25,7 @@ from sgl_graph.analyzer.static.config.values import (
     taint,
     unknown,
 )
+from sgl_graph.analyzer.static.extract import facts as f
 
 _MAX_ITERATIONS = 5000
 _LEAVING = ("return", "break", "continue")

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from sgl_graph.analyzer.static.config.protocol import Place
 
 if TYPE_CHECKING:
-    from sgl_graph.analyzer.static.facts import ClassFacts, FunctionFacts, Statement
-    from sgl_graph.analyzer.static.project import Module
+    from sgl_graph.analyzer.static.checkout.project import Module
+    from sgl_graph.analyzer.static.extract.facts import ClassFacts, FunctionFacts, Statement
 
 Value = Any
 Deps = frozenset[str]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from sgl_graph.analyzer.static.facts import Expression, Statement
+from sgl_graph.analyzer.static.extract.facts import Expression, Statement
 
 
 def walk(body: Iterable[Statement]) -> Iterator[Statement]:

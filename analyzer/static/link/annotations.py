@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from sgl_graph.analyzer.static.facts import Expression
+from sgl_graph.analyzer.static.extract.facts import Expression
 from sgl_graph.analyzer.static.link.heap import Activation
 from sgl_graph.analyzer.static.link.objects import Typed
 from sgl_graph.analyzer.static.link.values import NOTHING, ClassValue, External, Instance, Value, Values, just

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
-from sgl_graph.analyzer.static.facts import GENERATOR, Expression
+from sgl_graph.analyzer.static.extract.facts import GENERATOR, Expression
 from sgl_graph.analyzer.static.link.arguments import Arguments
 from sgl_graph.analyzer.static.link.binding import bind
 from sgl_graph.analyzer.static.link.factories import Factories

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from sgl_graph.analyzer.static.facts import Expression
+from sgl_graph.analyzer.static.extract.facts import Expression
 from sgl_graph.analyzer.static.link.arguments import Arguments
 from sgl_graph.analyzer.static.link.frame import Frame
 from sgl_graph.analyzer.static.link.objects import Container, Generated, Method, Typed

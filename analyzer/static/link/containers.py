@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
-from sgl_graph.analyzer.static.facts import Expression
+from sgl_graph.analyzer.static.extract.facts import Expression
 from sgl_graph.analyzer.static.link.frame import Frame
 from sgl_graph.analyzer.static.link.objects import Builtin, Container, Generated, Scanned, Typed
 from sgl_graph.analyzer.static.link.values import (

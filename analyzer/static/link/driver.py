@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 
 import networkx as nx
+from sgl_graph.analyzer.static.checkout.project import Project
+from sgl_graph.analyzer.static.extract.text import render
 from sgl_graph.analyzer.static.link import sets
 from sgl_graph.analyzer.static.link.cells import Cell
 from sgl_graph.analyzer.static.link.frame import guards_of
@@ -24,8 +26,6 @@ from sgl_graph.analyzer.static.link.values import (
 )
 from sgl_graph.analyzer.static.link.world import CallRecord, World
 from sgl_graph.analyzer.static.linked import Call, ClassInfo, Definition, Guard, Known, Linked, Truth
-from sgl_graph.analyzer.static.project import Project
-from sgl_graph.analyzer.static.text import render
 
 #: Python frames that nested interpretations may take: each call of the program interpreted costs a dozen.
 _DEEPEST_STACK = 12_000

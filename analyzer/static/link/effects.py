@@ -12,11 +12,11 @@ import re
 from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING
 
-from sgl_graph.analyzer.static.facts import Expression, Statement
+from sgl_graph.analyzer.static.checkout.project import Module
+from sgl_graph.analyzer.static.checkout.questions import question
+from sgl_graph.analyzer.static.extract.facts import Expression, Statement
 from sgl_graph.analyzer.static.link.heap import Activation
 from sgl_graph.analyzer.static.link.values import ClassValue, Instance
-from sgl_graph.analyzer.static.project import Module
-from sgl_graph.analyzer.static.questions import question
 
 if TYPE_CHECKING:
     from sgl_graph.analyzer.static.link.interpreter import Interpreter

@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from sgl_graph.analyzer.static.facts import Expression
+from sgl_graph.analyzer.static.extract.facts import Expression
 from sgl_graph.analyzer.static.link.frame import Frame
 from sgl_graph.analyzer.static.link.heap import Activation
 from sgl_graph.analyzer.static.link.objects import Builtin, Container, Generated, Pattern, Scanned

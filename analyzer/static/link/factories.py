@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sgl_graph.analyzer.static.facts import Expression, Statement
+from sgl_graph.analyzer.static.extract.facts import Expression, Statement
+from sgl_graph.analyzer.static.extract.shape import is_short
 from sgl_graph.analyzer.static.link.values import FunctionValue
-from sgl_graph.analyzer.static.shape import is_short
 
 
 class Factories:

@@ -6,11 +6,11 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sgl_graph.analyzer.static.facts import Expression
+from sgl_graph.analyzer.static.extract.facts import Expression
+from sgl_graph.analyzer.static.extract.text import render
 from sgl_graph.analyzer.static.link.heap import Activation
 from sgl_graph.analyzer.static.link.values import ClassValue, Values
 from sgl_graph.analyzer.static.linked import Guard, Truth
-from sgl_graph.analyzer.static.text import render
 
 if TYPE_CHECKING:
     from sgl_graph.analyzer.static.link.replay import Memory

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING
 
+from sgl_graph.analyzer.static.checkout.project import Module
 from sgl_graph.analyzer.static.link.agenda import Agenda
 from sgl_graph.analyzer.static.link.cells import Cell
 from sgl_graph.analyzer.static.link.values import ClassValue, FunctionValue, Value, Values
-from sgl_graph.analyzer.static.project import Module
 
 if TYPE_CHECKING:
     from sgl_graph.analyzer.static.link.replay import Memory

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 
-from sgl_graph.analyzer.static.facts import NESTS, Expression
+from sgl_graph.analyzer.static.extract.facts import NESTS, Expression
 from sgl_graph.analyzer.static.link.annotations import Annotations
 from sgl_graph.analyzer.static.link.assignments import Assignments
 from sgl_graph.analyzer.static.link.attributes import Attributes

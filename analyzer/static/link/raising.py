@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sgl_graph.analyzer.static.facts import Expression, Statement
+from sgl_graph.analyzer.static.extract.facts import Expression, Statement
 from sgl_graph.analyzer.static.link.frame import Frame
 from sgl_graph.analyzer.static.link.values import ClassValue, Constant, EnumMember
 

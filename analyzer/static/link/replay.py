@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sgl_graph.analyzer.static.facts import Expression, Statement
+from sgl_graph.analyzer.static.extract.facts import Expression, Statement
 from sgl_graph.analyzer.static.link.cells import Cell
 from sgl_graph.analyzer.static.link.frame import Frame, GuardLink
 from sgl_graph.analyzer.static.link.values import Values

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from sgl_graph.analyzer.static.facts import Expression, Statement
+from sgl_graph.analyzer.static.extract.facts import Expression, Statement
 from sgl_graph.analyzer.static.link.cells import cell_in
 from sgl_graph.analyzer.static.link.frame import Environment, Frame, merge
 from sgl_graph.analyzer.static.link.models import Wanted

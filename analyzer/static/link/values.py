@@ -6,10 +6,10 @@ from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from sgl_graph.analyzer.static.facts import ClassFacts, FunctionFacts
+    from sgl_graph.analyzer.static.checkout.project import Module
+    from sgl_graph.analyzer.static.extract.facts import ClassFacts, FunctionFacts
     from sgl_graph.analyzer.static.link.cells import Cell
     from sgl_graph.analyzer.static.link.heap import Activation
-    from sgl_graph.analyzer.static.project import Module
 
 Scalar = str | int | float | bool | None
 

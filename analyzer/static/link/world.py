@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable
 
-from sgl_graph.analyzer.static.facts import Expression
+from sgl_graph.analyzer.static.checkout.project import Module, Project
+from sgl_graph.analyzer.static.checkout.questions import question
+from sgl_graph.analyzer.static.extract.facts import Expression
 from sgl_graph.analyzer.static.link.cells import Cell, cell_in
 from sgl_graph.analyzer.static.link.frame import Frame, GuardLink, openness
 from sgl_graph.analyzer.static.link.heap import Activation, Heap
@@ -26,8 +28,6 @@ from sgl_graph.analyzer.static.link.values import (
     just,
 )
 from sgl_graph.analyzer.static.linked import Known, Truth
-from sgl_graph.analyzer.static.project import Module, Project
-from sgl_graph.analyzer.static.questions import question
 
 _CLASSES = re.compile(rb"^class (\w+)", re.MULTILINE)
 _STRENGTH = {Known.DIRECT: 0, Known.TYPE: 1, Known.REGISTRY: 2, Known.OVERRIDE: 3, Known.NAME_ONLY: 4}

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from sgl_graph.analyzer.mapdiff import difference
 from sgl_graph.analyzer.records.pathmap import CheckoutIdentity, DeviceFacts, PathMap
+from sgl_graph.analyzer.static.checkout.project import Project
 from sgl_graph.analyzer.static.config.configuration import ResolvedConfiguration
 from sgl_graph.analyzer.static.config.device import parse_device
 from sgl_graph.analyzer.static.config.inputs import Launch
 from sgl_graph.analyzer.static.config.resolve import resolve
-from sgl_graph.analyzer.static.project import Project
-from sgl_graph.analyzer.static.settings import Settings
+from sgl_graph.analyzer.static.paths.settings import Settings
 from sgl_graph.runtime.checkout import CheckoutSources
 from sgl_graph.runtime.fact_store import FactStore, default_folder
 

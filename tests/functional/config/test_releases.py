@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from sgl_graph.analyzer.errors import CommandInvalid
 from sgl_graph.analyzer.static import profile
+from sgl_graph.analyzer.static.checkout.project import Project
 from sgl_graph.analyzer.static.config.configuration import ResolvedConfiguration
 from sgl_graph.analyzer.static.config.device import parse_device
 from sgl_graph.analyzer.static.config.inputs import Launch
 from sgl_graph.analyzer.static.config.protocol import InstanceOf, Source
 from sgl_graph.analyzer.static.config.rehearsal import Stage, failure_of
 from sgl_graph.analyzer.static.config.resolve import resolve
-from sgl_graph.analyzer.static.project import Project
 from sgl_graph.runtime.checkout import CheckoutSources
 from sgl_graph.runtime.fact_store import FactStore, default_folder
 

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sgl_graph.analyzer.static.facts import ModuleFacts
+from sgl_graph.analyzer.static.checkout.project import Project
+from sgl_graph.analyzer.static.extract.facts import ModuleFacts
+from sgl_graph.analyzer.static.extract.lower import extract
 from sgl_graph.analyzer.static.link.driver import link
 from sgl_graph.analyzer.static.link.oracle import Oracle
 from sgl_graph.analyzer.static.linked import Call, Linked, Truth
-from sgl_graph.analyzer.static.lower import extract
-from sgl_graph.analyzer.static.project import Project
 
 _FILE = re.compile(r"^# file: (\S+)$", re.MULTILINE)
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from sgl_graph.analyzer.static.facts import ModuleFacts
+from sgl_graph.analyzer.static.checkout.project import Project
+from sgl_graph.analyzer.static.extract.facts import ModuleFacts
+from sgl_graph.analyzer.static.extract.lower import extract
 from sgl_graph.analyzer.static.link.driver import link
 from sgl_graph.analyzer.static.linked import Linked, Truth
-from sgl_graph.analyzer.static.lower import extract
-from sgl_graph.analyzer.static.project import Project
 
 from .programs import FolderSources
 
@@ -272,15 +272,23 @@ def test_two_links_of_one_program_are_equal(tmp_path: Path) -> None:
     """The extractor of this repository, linked twice: a program of real size."""
     package = tmp_path / "sgl_graph" / "analyzer" / "static"
     package.mkdir(parents=True)
-    for name in ("facts", "lower", "lower_expressions", "lower_patterns", "positions", "text", "project", "sources"):
-        (package / f"{name}.py").write_bytes((_REPOSITORY / "analyzer" / "static" / f"{name}.py").read_bytes())
-    entry = "sgl_graph.analyzer.static.lower:extract"
-    survey = ("sgl_graph.analyzer.static.text", "sgl_graph.analyzer.static.project")
+    rooms = {
+        "extract": ("facts", "lower", "lower_expressions", "lower_patterns", "positions", "text"),
+        "checkout": ("project", "sources"),
+    }
+    for room, names in rooms.items():
+        (package / room).mkdir()
+        for name in names:
+            (package / room / f"{name}.py").write_bytes(
+                (_REPOSITORY / "analyzer" / "static" / room / f"{name}.py").read_bytes()
+            )
+    entry = "sgl_graph.analyzer.static.extract.lower:extract"
+    survey = ("sgl_graph.analyzer.static.extract.text", "sgl_graph.analyzer.static.checkout.project")
     first = link(Project(FolderSources(tmp_path)), [entry], survey=survey)
     check(first)
     held = [object() for _ in range(1000)]  # so that nothing lies where it lay
     second = link(Project(FolderSources(tmp_path)), [entry], survey=survey)
     assert held and _content(first) == _content(second)
     # Handlers in a table by type, called through `dict.get`.
-    assert first.reached["sgl_graph.analyzer.static.lower_expressions:ExpressionLowering._walrus"] is Truth.TRUE
-    assert "sgl_graph.analyzer.static.text:render" not in first.reached
+    assert first.reached["sgl_graph.analyzer.static.extract.lower_expressions:ExpressionLowering._walrus"] is Truth.TRUE
+    assert "sgl_graph.analyzer.static.extract.text:render" not in first.reached

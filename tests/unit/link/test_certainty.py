@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from sgl_graph.analyzer.static.certainty import without_model
 from sgl_graph.analyzer.static.linked import Truth
+from sgl_graph.analyzer.static.paths.certainty import without_model
 
 from .programs import program
 

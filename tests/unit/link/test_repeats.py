@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sgl_graph.analyzer.static.facts import ModuleFacts, share
+from sgl_graph.analyzer.static.checkout.project import Module
+from sgl_graph.analyzer.static.extract.facts import ModuleFacts, share
 from sgl_graph.analyzer.static.link import interpreter
 from sgl_graph.analyzer.static.link.agenda import Agenda
 from sgl_graph.analyzer.static.link.calls import Calls
 from sgl_graph.analyzer.static.link.cells import Cell
 from sgl_graph.analyzer.static.link.heap import Activation
 from sgl_graph.analyzer.static.link.values import UNKNOWN, Constant, just
-from sgl_graph.analyzer.static.project import Module
 
 from .programs import Program, program
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import psutil
 import pytest
-from sgl_graph.analyzer.static import facts as f
-from sgl_graph.analyzer.static.nesting import too_deep
+from sgl_graph.analyzer.static.extract import facts as f
+from sgl_graph.analyzer.static.extract.nesting import too_deep
 from sgl_graph.runtime import parsers
 from sgl_graph.runtime.checkout import CheckoutSources, locate
 from sgl_graph.runtime.fact_store import FactStore, extractor_digest
@@ -97,7 +97,7 @@ def test_a_folder_that_cannot_be_listed_is_recorded(package: Path, monkeypatch: 
 #: A parser that a marked file ends, as native code may; files of a hundred bytes count as large.
 DYING = """
 import os
-from sgl_graph.analyzer.static import facts as f
+from sgl_graph.analyzer.static.extract import facts as f
 from sgl_graph.runtime.parser_process import serve
 
 def dying(data):

@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 
 import pytest
-from sgl_graph.analyzer.static.project import HintLog, Project
-from sgl_graph.analyzer.static.questions import At, question
+from sgl_graph.analyzer.static.checkout.project import HintLog, Project
+from sgl_graph.analyzer.static.checkout.questions import At, question
 from sgl_graph.runtime.checkout import CheckoutSources
 from sgl_graph.runtime.fact_store import FactStore
 from sgl_graph.runtime.rebased import rebased
@@ -221,7 +221,9 @@ def test_only_the_questions_read_text_and_only_modules_decode_bodies() -> None:
 
 
 def _from_facts(node: ast.AST) -> list[ast.alias]:
-    return node.names if isinstance(node, ast.ImportFrom) and (node.module or "").endswith("static.facts") else []
+    return (
+        node.names if isinstance(node, ast.ImportFrom) and (node.module or "").endswith("static.extract.facts") else []
+    )
 
 
 def test_a_file_that_cannot_be_read_any_more_or_again_does_not_hold(folder: Path) -> None:

@@ -6,11 +6,11 @@ import hashlib
 import textwrap
 from collections.abc import Iterable, Mapping
 
-from sgl_graph.analyzer.static.facts import ModuleFacts
-from sgl_graph.analyzer.static.lower import extract
-from sgl_graph.analyzer.static.project import Project
-from sgl_graph.analyzer.static.rawsite import RawSite
-from sgl_graph.analyzer.static.sites import SiteSearch, find_sites
+from sgl_graph.analyzer.static.checkout.project import Project
+from sgl_graph.analyzer.static.extract.facts import ModuleFacts
+from sgl_graph.analyzer.static.extract.lower import extract
+from sgl_graph.analyzer.static.sites.rawsite import RawSite
+from sgl_graph.analyzer.static.sites.search import SiteSearch, find_sites
 
 
 class MemorySources:

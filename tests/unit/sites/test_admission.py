@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sgl_graph.analyzer.static.admission import PaddingLimit, left_to_eager, padding_limit
-from sgl_graph.analyzer.static.graphtypes import GraphTypes
-from sgl_graph.analyzer.static.project import Project
+from sgl_graph.analyzer.static.checkout.project import Project
+from sgl_graph.analyzer.static.paths.admission import PaddingLimit, left_to_eager, padding_limit
+from sgl_graph.analyzer.static.sites.graphtypes import GraphTypes
 
 from .programs import MemorySources
 

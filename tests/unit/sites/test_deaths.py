@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import pytest
 from sgl_graph.analyzer.records.pathmap import Component, Label, PathEntry
 from sgl_graph.analyzer.static import profile
+from sgl_graph.analyzer.static.checkout.project import Project
 from sgl_graph.analyzer.static.config.configuration import ResolvedConfiguration
 from sgl_graph.analyzer.static.config.evaluator import Evaluator
 from sgl_graph.analyzer.static.config.facts import LaunchFacts
 from sgl_graph.analyzer.static.config.inputs import Launch
 from sgl_graph.analyzer.static.config.protocol import Starts
-from sgl_graph.analyzer.static.deaths import Death, deaths
-from sgl_graph.analyzer.static.project import Project
-from sgl_graph.analyzer.static.sites import find_sites
+from sgl_graph.analyzer.static.paths.deaths import Death, deaths
+from sgl_graph.analyzer.static.sites.search import find_sites
 
 from .programs import MemorySources
 

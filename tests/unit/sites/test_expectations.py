@@ -21,9 +21,9 @@ from sgl_graph.analyzer.records.pathmap import (
     Unresolved,
     WorkerEntry,
 )
-from sgl_graph.analyzer.static.gaps import gaps_of
+from sgl_graph.analyzer.static.paths.gaps import gaps_of
+from sgl_graph.analyzer.static.paths.traffic import labels_of, traffic_for, uncovered
 from sgl_graph.analyzer.static.rules import RULES
-from sgl_graph.analyzer.static.traffic import labels_of, traffic_for, uncovered
 
 
 def path(name: str = "target:decode", **changes: Any) -> PathEntry:

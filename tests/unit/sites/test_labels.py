@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sgl_graph.analyzer.static.labels import Keys
+from sgl_graph.analyzer.static.sites.labels import Keys
 
 from .programs import search
 

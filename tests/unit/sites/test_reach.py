@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from sgl_graph.analyzer.static.chains import Chains
-from sgl_graph.analyzer.static.graphtypes import GraphTypes
+from sgl_graph.analyzer.static.checkout.project import Project
 from sgl_graph.analyzer.static.link.driver import link
-from sgl_graph.analyzer.static.project import Project
-from sgl_graph.analyzer.static.rawsite import RawSite
-from sgl_graph.analyzer.static.reach import Reachability
-from sgl_graph.analyzer.static.sites import find_sites
+from sgl_graph.analyzer.static.paths.chains import Chains
+from sgl_graph.analyzer.static.paths.reach import Reachability
+from sgl_graph.analyzer.static.sites.graphtypes import GraphTypes
+from sgl_graph.analyzer.static.sites.rawsite import RawSite
+from sgl_graph.analyzer.static.sites.search import find_sites
 
 from .programs import MemorySources
 from .test_sites import SEGMENTS

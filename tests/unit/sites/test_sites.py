@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sgl_graph.analyzer.static.classify import Classifier, Surroundings
+from sgl_graph.analyzer.static.sites.classify import Classifier, Surroundings
 
 from .programs import search, sites
 

@@ -1,0 +1,1 @@
+"""Capture paths of one configuration: what reaches which primitives, under which labels, with which traffic and gaps."""

@@ -1,0 +1,132 @@
+"""Captures that the source shows to end in an exception: the server dies while it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from sgl_graph.analyzer.records.pathmap import Component, PathEntry
+from sgl_graph.analyzer.static import profile
+from sgl_graph.analyzer.static.checkout.project import module_name
+from sgl_graph.analyzer.static.config.configuration import ResolvedConfiguration
+from sgl_graph.analyzer.static.config.protocol import Configuration
+from sgl_graph.analyzer.static.config.rehearsal import Failure, Stage, failure_of
+from sgl_graph.analyzer.static.config.values import Value
+from sgl_graph.analyzer.static.paths.parts import short
+from sgl_graph.analyzer.static.sites.graphtypes import GraphTypes
+from sgl_graph.analyzer.static.sites.owners import CAPTURES
+from sgl_graph.analyzer.static.sites.scopes import Scope
+from sgl_graph.analyzer.static.sites.search import SiteSearch
+from sgl_graph.analyzer.static.sites.tags import last_name
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """A path whose capture raises: who raises what, and where."""
+
+    path: PathEntry
+    by: str
+    text: str
+    file: str
+    line: int
+
+
+def deaths(search: SiteSearch, configuration: Configuration | None, paths: Sequence[PathEntry]) -> tuple[Death, ...]:
+    """The captures at start-up that can only raise, at most one for each path."""
+    if not isinstance(configuration, ResolvedConfiguration):
+        return ()
+    found: list[Death] = []
+    for path in paths:
+        if path.reachable != "yes" or path.trigger != "startup" or path.runner == path.backend:
+            continue
+        fatal = next(_of_table(search, configuration, path), None) or _of_attention(search, configuration, path)
+        if fatal is not None:
+            by, failure = fatal
+            found.append(Death(path, by, failure.text, failure.place.file, failure.place.line))
+    return tuple(found)
+
+
+def _of_table(
+    search: SiteSearch, configuration: ResolvedConfiguration, path: PathEntry
+) -> Iterator[tuple[str, Failure]]:
+    """What the table makes of the output of the forward pass that it captures."""
+    output = profile.CAPTURED_OUTPUTS.get(path.family)
+    tables = search.owners.tables.effects
+    for table in [name for name in tables if short(name) == path.backend] if output is not None else ():
+        for method, parameter in _capturing(search.types, table, tables[table]):
+
+            def arguments(stage: Stage, forward: str = parameter, others: Scope = method) -> dict[str, Value]:
+                given = _required(stage, others)
+                return {**given, forward: stage.giving(stage.object(output or ""))}
+
+            name = method.name.rpartition(".")[2]
+            failure = failure_of(configuration, table, name, arguments)
+            if failure is not None:
+                maker = search.types.method(table, "__init__")
+
+                def construction(stage: Stage, of: Scope | None = maker) -> dict[str, Value]:
+                    return _required(stage, of) if of is not None else {}
+
+                # The table as its constructor leaves it raises where the first capture does.
+                first = failure_of(configuration, table, name, arguments, construction)
+                yield path.backend, first or failure
+
+
+def _capturing(types: GraphTypes, table: str, effects: Mapping[str, frozenset[str]]) -> Iterator[tuple[Scope, str]]:
+    """Methods that capture what a parameter of theirs does, with the parameter."""
+    for name, effect in sorted(effects.items()):
+        method = types.method(table, name) if CAPTURES in effect else None
+        if method is None or method.function is None:
+            continue
+        called = {call.expression[1][1] for call in method.calls if call.expression[1][0] == "n"}
+        for parameter in method.function.parameters[1:]:
+            if parameter.name in called and parameter.default is None:
+                yield method, parameter.name
+                break
+
+
+def _required(stage: Stage, method: Scope) -> dict[str, Value]:
+    """Unknown values for the parameters without a default."""
+    assert method.function is not None
+    return {
+        parameter.name: stage.unknown()
+        for parameter in method.function.parameters[1:]
+        if parameter.default is None and parameter.kind not in ("*", "**")
+    }
+
+
+def _of_attention(
+    search: SiteSearch, configuration: ResolvedConfiguration, path: PathEntry
+) -> tuple[str, Failure] | None:
+    """What the attention backend makes of a batch in the path's mode; only where every backend in question raises."""
+    mode = profile.CAPTURED_MODES.get(path.family)
+    backends = [c for c in path.components if c.kind == "attention" and c.reachable != "no"]
+    if mode is None or not backends or not _asks_for_metadata(search, path.runner):
+        return None
+
+    def arguments(stage: Stage) -> dict[str, Value]:
+        member = stage.member(profile.FORWARD_MODE_CLASS, mode)
+        batch = stage.object(profile.FORWARD_BATCH_CLASS, {profile.FORWARD_MODE_ATTRIBUTE: member})
+        return {profile.METADATA_BATCH: batch, profile.METADATA_CAPTURING: True}
+
+    failures = [
+        (backend.class_, failure_of(configuration, _qualname(backend), profile.METADATA_FUNCTION, arguments))
+        for backend in backends
+    ]
+    settled = [(name, failure) for name, failure in failures if failure is not None]
+    return settled[0] if len(settled) == len(failures) else None
+
+
+def _asks_for_metadata(search: SiteSearch, runner: str) -> bool:
+    """Whether the runner prepares its captures by the attention backend's function."""
+    for name in search.owners.runners.effects:
+        if short(name) == runner:
+            for ancestor in search.types.mro(name):
+                for method in search.types.methods(ancestor).values():
+                    if any(last_name(call.expression[1]) == profile.METADATA_FUNCTION for call in method.calls):
+                        return True
+    return False
+
+
+def _qualname(component: Component) -> str:
+    return f"{module_name(component.file)[0]}:{component.class_}"

@@ -1,0 +1,354 @@
+"""The capture paths of one configuration: who captures what into which table, along which calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from sgl_graph.analyzer.records.pathmap import (
+    CodeRef,
+    Component,
+    Family,
+    Inspectability,
+    PathEntry,
+    Reach,
+    Reason,
+    Site,
+    Trigger,
+)
+from sgl_graph.analyzer.static import profile
+from sgl_graph.analyzer.static.paths.inputs import PathInput
+from sgl_graph.analyzer.static.paths.labels import PHASES, PathLabels
+from sgl_graph.analyzer.static.paths.parts import has_own_pool, owner_of, short, strongest, worse
+from sgl_graph.analyzer.static.sites.classify import weakest
+from sgl_graph.analyzer.static.sites.families import family_of_name, is_draft
+from sgl_graph.analyzer.static.sites.owners import CAPTURES, outermost
+from sgl_graph.analyzer.static.sites.rawsite import RawSite
+from sgl_graph.analyzer.static.sites.tags import class_tags
+
+_CORE = ("capture", "replay", "pool", "break", "update")
+
+
+class PathFinder:
+    """Makes one path a (family, role, runner, table)."""
+
+    def __init__(self, given: PathInput) -> None:
+        self._in = given
+        self._owners = given.search.owners
+        self._types = given.search.types
+        self._by_class: dict[str, list[tuple[RawSite, Site]]] = {}
+        self._constructions: dict[str, list[tuple[RawSite, Site]]] = {}
+        self._labels = PathLabels(given)
+        for raw, site in given.sites:
+            owner = owner_of(raw)
+            if owner is not None:
+                self._by_class.setdefault(owner, []).append((raw, site))
+            if raw.form in ("runner", "runner-chosen"):
+                for name in raw.targets:
+                    self._constructions.setdefault(name, []).append((raw, site))
+
+    def find(self) -> tuple[PathEntry, ...]:
+        """All paths, sorted by name."""
+        found: list[PathEntry] = []
+        used: set[str] = set()
+        without: list[str] = []
+        for runner in sorted(self._owners.runners.effects):
+            if not self._capturing(runner):
+                continue
+            tables = self._tables_of(runner)
+            if not tables:
+                without.append(runner)
+            used |= set(tables)
+            found += [self._runner_path(runner, table, draft) for table in tables for draft in self._sides(runner)]
+        for table in sorted(self._owners.tables.effects.keys() - used):
+            if self._capturing_table(table):
+                found.append(self._table_path(table, without))
+        found += self._loose_paths()
+        found = [path for path in found if path.reachable != "no"]
+        found = self._nested(found)
+        return tuple(sorted(found, key=lambda p: (p.name, p.runner, p.backend, p.id)))
+
+    # -- runners on tables
+
+    def _capturing(self, runner: str) -> bool:
+        return any(CAPTURES in effects for effects in self._owners.runners.effects[runner].values())
+
+    def _capturing_table(self, table: str) -> bool:
+        return any(CAPTURES in effects for effects in self._owners.tables.effects[table].values())
+
+    def _tables_of(self, runner: str) -> list[str]:
+        """Tables that the runner's calls may land in, narrowed by what its attribute holds in this configuration."""
+        found: set[str] = set()
+        attributes: set[str] = set()
+        for ancestor in self._types.mro(runner):
+            for raw, _ in self._by_class.get(ancestor, ()):
+                if raw.form not in ("table-capture", "session") or raw.call is None:
+                    continue
+                callee = raw.call.expression[1]
+                if callee[0] != "a":
+                    continue
+                if callee[1][0] == "a":
+                    attributes.add(callee[1][2])
+                for name in class_tags(self._types.evaluate(raw.scope, callee[1])):
+                    found |= {t for t in (name, *self._types.subclasses(name)) if t in self._owners.tables}
+        capturing = {t for t in found if self._capturing_table(t) and self._by_class.get(t)}
+        made_for = self._in.devices(runner)
+        if made_for:
+            capturing = {t for t in capturing if not self._in.devices(t) or self._in.devices(t) & made_for}
+        held = self._held(runner, attributes)
+        if held and not capturing & held and all(self._beside(name, capturing) for name in held):
+            return []  # what it holds in this configuration captures nothing itself
+        return sorted(capturing & held) if capturing & held else sorted(capturing)
+
+    def _beside(self, name: str, tables: set[str]) -> bool:
+        """Whether a class was made to stand in the place of these tables: they have a base in common."""
+        own = set(self._types.mro(name))
+        return any(own & set(self._types.mro(table)) for table in tables)
+
+    def _held(self, runner: str, attributes: set[str]) -> set[str]:
+        holdings = self._in.holdings or {}
+        held: set[str] = set()
+        for ancestor in (runner, *self._types.mro(runner)[1:], *self._types.subclasses(runner)):
+            for attribute in attributes:
+                held |= holdings.get(ancestor, {}).get(attribute, frozenset())
+            if held:
+                break
+        return held
+
+    def _sides(self, runner: str) -> list[bool]:
+        """Whether the runner works for the target, the draft, or either in turn."""
+        family = family_of_name(runner)
+        if is_draft(runner) or family.startswith("draft"):
+            return [True]
+        if self._speculative() and self._in.chains.linked and family.startswith("prefill"):
+            return [side for side in (False, True) if self._chain_to(runner, side) or not side]
+        return [False]
+
+    def _speculative(self) -> bool:
+        value = self._in.settings.get(profile.SPECULATIVE_FIELD)
+        return value not in (None, "", "NONE", "none")
+
+    def _runner_path(self, runner: str, table: str, draft: bool) -> PathEntry:
+        family = self._family(runner, table, draft)
+        sites = self._sites_of([*self._types.mro(runner), *self._with_parts(table)])
+        built = self._constructions.get(runner, [])
+        sites += [pair for pair in built if pair not in sites]
+        reachable, trigger = self._reach(sites, table, built, runner)
+        sizes = self._in.buckets.get(PHASES.get(family, ""))
+        if sizes is not None and sizes.sizes == ():
+            reachable = "no"  # the resolved configuration leaves this phase nothing to capture
+        chain = self._chain_to(runner, draft)
+        chain += [ref for ref in self._in.chains.into(self._types, runner, table) if ref not in chain]
+        role = "draft" if draft else "target"
+        return self._entry(family, role, runner, table, sites, reachable, trigger, tuple(chain))
+
+    def _family(self, runner: str, table: str, draft: bool) -> Family:
+        family = family_of_name(runner)
+        if family.startswith("prefill"):
+            segmented = any(raw.form.startswith("container") for raw, _ in self._by_class.get(table, ()))
+            return "prefill-breakable" if segmented else "prefill-full"
+        if family == "decode" and self._speculative() and not draft:
+            return "verify"
+        return family
+
+    def _chain_to(self, runner: str, draft: bool) -> list[CodeRef]:
+        built = [raw for raw, _ in self._constructions.get(runner, [])]
+        return self._in.chains.to_construction(runner, built, draft)
+
+    # -- tables that serve themselves, and graphs that functions keep
+
+    def _table_path(self, table: str, without: Sequence[str]) -> PathEntry:
+        """A table that serves itself, or a runner (one of `without`) whose own tables this configuration leaves out."""
+        family = family_of_name(table)
+        phase = PHASES.get(family)
+        runners = [r for r in without if phase is not None and PHASES.get(family_of_name(r)) == phase]
+        runner = runners[0] if len(runners) == 1 and not is_draft(table) else table
+        sites = self._sites_of(self._with_parts(table))
+        built = self._constructions.get(runner, []) if runner != table else []
+        reachable, trigger = self._reach(sites, table, built, runner)
+        if self._inherited(table):
+            reachable = "no"
+        captures = [raw for raw, _ in sites if raw.role == "capture" and raw.scope.kind == "function"]
+        chain = self._in.chains.to_function([outermost(raw.scope).name for raw in captures])
+        role = "draft" if is_draft(table) else "target"
+        return self._entry(family, role, runner, table, [*sites, *built], reachable, trigger, tuple(chain))
+
+    def _loose_paths(self) -> list[PathEntry]:
+        """Captures by functions and classes that own no table: tuners, compiled callables, call records."""
+        groups: dict[str, list[tuple[RawSite, Site]]] = {}
+        owned = {
+            name
+            for level in (self._owners.tables, self._owners.runners, self._owners.composites)
+            for name in level.effects
+            if level is not self._owners.tables or self._capturing_table(name)
+        }
+        owned |= self._owners.contexts | self._owners.containers
+        compiled = {
+            r.scope.module.name: owner for r, _ in self._in.sites if r.form == "compiled" and (owner := owner_of(r))
+        }
+        for raw, site in self._in.sites:
+            owner = owner_of(raw)
+            if raw.form not in ("constructor", "context", "compiled", "graphed-callables") or owner in owned:
+                continue
+            if owner is None and raw.role != "capture":
+                continue
+            if owner is not None and any(owner in self._types.mro(name) for name in owned):
+                continue
+            home = compiled.get(raw.scope.module.name) if raw.form == "compiled" else None
+            groups.setdefault(owner or home or outermost(raw.scope).name, []).append((raw, site))
+        found = []
+        for name, sites in sorted(groups.items()):
+            if not any(raw.role == "capture" for raw, _ in sites):
+                continue
+            reachable, trigger = strongest(site for raw, site in sites if raw.role == "capture")
+            chain = self._in.chains.to_function([outermost(raw.scope).name for raw, _ in sites])
+            family = family_of_name(name)
+            found.append(self._entry(family, "target", name, name, sites, reachable, trigger, tuple(chain)))
+        return found
+
+    def _nested(self, found: list[PathEntry]) -> list[PathEntry]:
+        """A path whose capturing function is handed to a split point is captured inside the segmented path."""
+        parents = [path.id for path in found if path.family == "prefill-breakable" and path.runner != path.backend]
+        handed = {
+            tag[5:]
+            for raw, _ in self._in.sites
+            if raw.form == "break-point"
+            for decorator in (raw.scope.decorators if raw.call is None else [raw.call.expression])
+            if decorator[0] == "c"
+            for argument in decorator[2]
+            for tag in self._types.evaluate(
+                raw.scope.parent or raw.scope, argument[2] if argument[0] == "k" else argument
+            )
+            if tag.startswith("func:")
+        }
+        names = {short(name) for name in handed}
+        return [
+            path.model_copy(update={"nested_in": parents[0]}) if parents and path.runner in names else path
+            for path in found
+        ]
+
+    # -- common parts
+
+    def _with_parts(self, table: str) -> list[str]:
+        """A table's ancestors, and the containers and capture contexts that its methods make."""
+        found = list(self._types.mro(table))
+        for ancestor in list(found):
+            for raw, _ in self._by_class.get(ancestor, ()):
+                if raw.form.startswith("container"):
+                    found += [owner for name in raw.targets if (owner := self._class_of(name)) and owner not in found]
+        return found
+
+    def _class_of(self, name: str) -> str | None:
+        scope = self._types.scopes.get(name)
+        return None if scope is None else scope.name if scope.kind == "class" else scope.owner
+
+    def _sites_of(self, classes: Iterable[str]) -> list[tuple[RawSite, Site]]:
+        return [
+            pair for name in dict.fromkeys(classes) for pair in self._by_class.get(name, ()) if pair[1].role in _CORE
+        ]
+
+    def _reach(
+        self,
+        sites: Sequence[tuple[RawSite, Site]],
+        table: str,
+        built: Sequence[tuple[RawSite, Site]],
+        runner: str,
+    ) -> tuple[Reach, Trigger | None]:
+        """A path runs when its runner can be built, and its table can capture."""
+        own = [site for raw, site in sites if raw.role == "capture" and owner_of(raw) in self._types.mro(table)]
+        reachable, trigger = strongest(own)
+        if built and runner != table:
+            made, started = strongest(site for _, site in built)
+            alive = self._in.chains.constructed(runner)
+            if alive is not None:
+                made = worse(made, alive)
+            reachable = worse(reachable, made)
+            trigger = started or trigger
+        elif runner != table and self._in.chains.linked:
+            alive = self._in.chains.constructed(runner)
+            reachable = worse(reachable, alive) if alive is not None else reachable
+        return reachable, trigger
+
+    def _inherited(self, table: str) -> bool:
+        """Whether no such object is made: what runs of it is inherited, and runs for another class."""
+        chains = self._in.chains
+        return chains.linked and chains.constructed(table) == "no" and not chains.enters(table)
+
+    def _entry(
+        self,
+        family: Family,
+        role: str,
+        runner: str,
+        table: str,
+        sites: Sequence[tuple[RawSite, Site]],
+        reachable: Reach,
+        trigger: Trigger | None,
+        chain: tuple[CodeRef, ...],
+    ) -> PathEntry:
+        name = f"{role}:{family}"
+        if PHASES.get(family) in self._in.open_phases:
+            reachable = worse(reachable, "unresolved")  # what captures this phase, if anything, is not settled
+        live = [(raw, site) for raw, site in sites if site.reachable != "no"]
+        outside = [c for c in self._in.components if c.reachable != "no" and "not the caching allocator" in c.memory]
+        fitting = [(raw, site) for raw, site in live or sites if self._fits(table, raw)]
+        inspectability, reasons = self._class(fitting or list(sites), outside)
+        return PathEntry(
+            id=f"{name}:{short(runner)}:{short(table)}",
+            family=family,
+            worker=self._in.worker,
+            runner=short(runner),
+            backend=short(table),
+            name=name,
+            sites=tuple(site.id for _, site in sites),
+            components=tuple(self._in.components),
+            label=self._labels.of(family, runner, table, sites, self._constructions.get(runner, ())),
+            chain=chain,
+            nested_in=None,
+            independent=has_own_pool(sites),
+            depends_on_unconfirmed=self._dependencies(sites, chain),
+            reachable=reachable,
+            trigger=trigger,
+            inspectability=inspectability,
+            reasons=reasons,
+        )
+
+    def _class(
+        self, sites: Sequence[tuple[RawSite, Site]], outside: Sequence[Component]
+    ) -> tuple[Inspectability, tuple[Reason, ...]]:
+        """The weakest of the path's captures and replays; eager work between segments alone lowers nothing."""
+        telling = [
+            site
+            for raw, site in sites
+            if site.role in ("capture", "replay", "update")
+            and not raw.form.startswith("container")
+            and raw.form not in ("captured-hook", "runner-chosen", "entry", "session", "table-capture", "table-replay")
+        ]
+        classes: list[Inspectability] = [site.inspectability for site in telling]
+        reasons = [
+            reason for site in telling for reason in site.reasons if site.inspectability != "lifetime-inspectable"
+        ]
+        if outside:
+            classes.append("partial")
+            reasons += [
+                Reason(text=f"{c.class_}: {c.memory}", code="SGG020", file=c.file, line=c.line) for c in outside
+            ]
+        if not reasons:
+            reasons = [reason for site in telling[:2] for reason in site.reasons]
+        unique = {(r.file, r.line, r.text): r for r in reasons}
+        return weakest(classes), tuple(unique[key] for key in sorted(unique))
+
+    def _fits(self, table: str, raw: RawSite) -> bool:
+        """Whether a primitive can act on the device of the configuration, as its table can; HIP's graphs are torch.cuda's."""
+        used = {"hip": "cuda"}.get(self._in.device or "", self._in.device)
+        made_for = self._in.devices(table)
+        if used is None or (made_for and used not in made_for):
+            return True  # not this table's device: the claim is the weakest of all its primitives
+        kinds = self._in.devices_of(raw)
+        return not kinds or bool(kinds & {used, "any", "host"})
+
+    def _dependencies(self, sites: Sequence[tuple[RawSite, Site]], chain: Sequence[CodeRef]) -> tuple[str, ...]:
+        """Predictions that the path rests on: conditions at its primitives and along its chain, choices of components."""
+        named = {name for _, site in sites for gate in site.gates for name in gate.depends}
+        named |= self._in.chains.depends(chain)
+        for component in self._in.components:
+            named |= set(profile.COMPONENT_FIELDS.get(component.kind, ()))
+        return tuple(sorted(named & self._in.unconfirmed))

@@ -1,0 +1,40 @@
+"""What the paths of one configuration are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sgl_graph.analyzer.records.pathmap import Component, Site
+from sgl_graph.analyzer.static.paths.chains import Chains
+from sgl_graph.analyzer.static.paths.settings import PhaseSizes
+from sgl_graph.analyzer.static.sites.labels import Keys
+from sgl_graph.analyzer.static.sites.rawsite import RawSite
+from sgl_graph.analyzer.static.sites.search import SiteSearch
+
+
+@dataclass(slots=True)
+class PathInput:
+    """What the paths are made from."""
+
+    search: SiteSearch
+    #: Raw site and its record, in the order of the report.
+    sites: Sequence[tuple[RawSite, Site]]
+    chains: Chains
+    keys: Keys
+    settings: Mapping[str, Any]
+    unconfirmed: frozenset[str]
+    #: Phases of which it is not settled whether, or by what, they capture.
+    open_phases: frozenset[str]
+    buckets: Mapping[str, PhaseSizes]
+    components: Sequence[Component]
+    worker: str
+    #: Classes that an attribute of a class may hold under this configuration; None: not linked.
+    holdings: Mapping[str, Mapping[str, frozenset[str]]] | None = None
+    #: Device kinds that a class is made for, and that a primitive can act on.
+    devices: Callable[[str], frozenset[str]] = lambda name: frozenset()
+    devices_of: Callable[[RawSite], frozenset[str]] = lambda raw: frozenset()
+    device: str | None = None
+    #: By class of the receiver and function: texts that executions pass for a parameter (`Linked.arguments`).
+    arguments: Mapping[tuple[str, str], Mapping[str, frozenset[str | None]]] = field(default_factory=dict)

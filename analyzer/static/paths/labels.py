@@ -1,0 +1,81 @@
+"""Labels of a path: the key of its graphs, their variants and sizes, and the batches that no size takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sgl_graph.analyzer.records.pathmap import CodeRef, Family, Label, Site
+from sgl_graph.analyzer.static.paths.admission import left_to_eager, padding_limit
+from sgl_graph.analyzer.static.paths.inputs import PathInput
+from sgl_graph.analyzer.static.sites.labels import KeyOf
+from sgl_graph.analyzer.static.sites.rawsite import RawSite
+
+#: Phase of the capture settings that each family's sizes come from.
+PHASES: Mapping[str, str] = {
+    "decode": "decode", "verify": "decode", "draft": "decode", "draft-extend": "decode",
+    "prefill-full": "prefill", "prefill-breakable": "prefill", "prefill-piecewise": "prefill",
+}  # fmt: skip
+
+
+class PathLabels:
+    """Makes the label of each path."""
+
+    def __init__(self, given: PathInput) -> None:
+        self._in = given
+        self._types = given.search.types
+
+    def of(
+        self,
+        family: Family,
+        runner: str,
+        table: str,
+        sites: Sequence[tuple[RawSite, Site]],
+        built: Sequence[tuple[RawSite, Site]],
+    ) -> Label:
+        """The label of the graphs that a runner files in a table.
+
+        Args:
+            sites: primitives of the path.
+            built: where the runner is made.
+        """
+        found = self._in.keys.of_class(table)
+        if found is None:
+            scopes = list({raw.scope.name: raw.scope for raw, _ in sites}.values())
+            found = self._in.keys.of_functions(scopes)
+        if found is None:
+            return Label(key="none", expression="", enumerable=False)
+        phase = PHASES.get(family)
+        buckets = self._in.buckets.get(phase) if phase is not None and runner != table else None
+        if buckets is None:
+            return Label(
+                key=found.key,
+                expression=found.expression,
+                variants=self._variants(runner, found, sites),
+                stored_at=found.stored_at,
+                enumerable=False,
+            )
+        clamp = self._in.chains.clamp_of(self._types, runner, [raw for raw, _ in built])
+        limit = padding_limit(self._types, runner)
+        return Label(
+            key=found.key,
+            expression=found.expression,
+            variants=self._variants(runner, found, sites),
+            buckets=buckets.sizes,
+            buckets_from=buckets.source,
+            buckets_effective=buckets.sizes if clamp is None else buckets.clamped,
+            clamped_by=clamp,
+            stored_at=found.stored_at,
+            enumerable=buckets.sizes is not None,
+            left_to_eager=tuple(left_to_eager(buckets.sizes or (), limit)),
+            left_by=CodeRef(file=limit.file, line=limit.line, qualname=limit.qualname) if limit is not None else None,
+        )
+
+    def _variants(self, runner: str, key: KeyOf, sites: Sequence[tuple[RawSite, Site]]) -> tuple[str | None, ...]:
+        """Texts that the capturing method is given for parts of the key; one unnamed variant where that stays open."""
+        capturing = {raw.scope.public_name for raw, _ in sites if raw.form == "table-capture"}
+        found: set[str | None] = set()
+        for (owner, function), parameters in self._in.arguments.items():
+            if owner == runner and function in capturing:
+                found = found.union(*(parameters[part] for part in key.fields if part in parameters))
+        texts = sorted(text for text in found if text is not None)
+        return tuple(texts) if texts and None not in found else (None,)

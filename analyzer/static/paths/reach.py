@@ -1,0 +1,292 @@
+"""Whether a configuration can execute a primitive, by what trigger, and which condition decides it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import networkx as nx
+from sgl_graph.analyzer.records.pathmap import Gate, Reach, Trigger
+from sgl_graph.analyzer.static import profile
+from sgl_graph.analyzer.static.extract.text import render
+from sgl_graph.analyzer.static.linked import Call, Guard, Linked, Truth
+from sgl_graph.analyzer.static.sites.rawsite import RawSite
+from sgl_graph.analyzer.static.sites.scopes import Scope
+from sgl_graph.analyzer.static.sites.tags import enclosing_method
+
+_LOOPS = re.compile(profile.EVENT_LOOPS)
+_ADMIN = re.compile(profile.ADMIN_HANDLERS)
+#: Forms of sites that stand where a function is wrapped, and split where it is called.
+_WRAPPING = {"break-point", "split-operator"}
+#: What makes code run, the earliest first.
+_ORDER: tuple[Trigger | None, ...] = ("startup", "request", "admin", None)
+_SETTLED: dict[Truth, str] = {Truth.TRUE: "true", Truth.FALSE: "false", Truth.UNKNOWN: "unknown"}
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """The answer for one site."""
+
+    reachable: Reach
+    trigger: Trigger | None
+    why: str
+    gates: tuple[Gate, ...] = ()
+
+
+class Reachability:
+    """Answers about one linked configuration.
+
+    Args:
+        on_demand: classes that capture when a replay finds no graph: what start-up runs of them is a rehearsal at most.
+        unread: files that code which runs imports, and that could not be read: they may call anything, and give anything
+            to the rest, so that nothing is excluded any more but what a condition that was met excludes.
+    """
+
+    def __init__(
+        self,
+        linked: Linked,
+        entries: Iterable[str],
+        on_demand: frozenset[str] = frozenset(),
+        unread: Sequence[str] = (),
+    ) -> None:
+        self._linked = linked
+        self._unread = ", ".join(unread[:3]) + (", ..." if len(unread) > 3 else "")
+        self._on_demand = on_demand
+        self._entries = [entry for entry in entries if entry in linked.reached]
+        self._calls_at: dict[tuple[str, int], list[Call]] = {}
+        self._calls_of: dict[str, list[Call]] = {}
+        self._by_text: dict[str, dict[str, list[Call]]] = {}
+        for caller, calls in linked.calls.items():
+            for call in calls:
+                self._by_text.setdefault(_simple(call.text), {}).setdefault(caller, []).append(call)
+                self._calls_at.setdefault((caller, call.line), []).append(call)
+                for target in (*call.targets, *call.constructs):
+                    self._calls_of.setdefault(target, []).append(call)
+        graph = linked.graph
+        loops = {name for name in graph if _LOOPS.search(_simple(name))}
+        admin = {name for name in graph if _ADMIN.search(_simple(name))}
+        self._startup = _closure(graph, self._entries, loops | admin)
+        self._request = _closure(graph, loops & linked.reached.keys(), admin)
+
+    def of_site(self, site: RawSite) -> Reached:
+        """Whether, when and why one site executes."""
+        answer = self._of_site(site)
+        settled = any(gate.value == "false" for gate in answer.gates) and self._call_of(site) is not None
+        return answer if settled else self._not_excluded(answer)
+
+    def _not_excluded(self, answer: Reached) -> Reached:
+        """A `no` is none where code that could not be read may lead here."""
+        if answer.reachable != "no" or not self._unread:
+            return answer
+        return Reached("unresolved", None, f"{answer.why}, but {self._unread} could not be read", answer.gates)
+
+    def _of_site(self, site: RawSite) -> Reached:
+        scope = site.scope
+        function = self.function(scope)
+        if function.reachable == "no":
+            return function
+        wrapped = _names_of_wrapped(site) if site.form in _WRAPPING else ()
+        callers = self._callers_by_name(wrapped)
+        if wrapped and not callers:
+            return Reached("no", None, "nothing that runs calls it: only its wrapper is made")
+        call = self._call_of(site)
+        if call is None:
+            return self._left_out(site) if self._is_dead(site) else function
+        gates = gates_of(call.guards)
+        blocking = next((g for g in gates if g.value == "false"), None)
+        if blocking is not None:
+            return Reached("no", None, f"{blocking.text} does not hold", gates)
+        if not call.active:
+            return Reached("no", None, "the code before it always leaves the function here", gates)
+        trigger = self.trigger(_running(scope).name, "replay" if self._lazy(scope) else site.role)
+        if callers and site.call is not None:
+            # Where a wrapper is made says nothing: it splits where it is called.
+            trigger = min((self.trigger(caller, site.role) for caller in callers), key=_ORDER.index)
+        if function.reachable == "unresolved":
+            return Reached("unresolved", trigger, function.why, gates or function.gates)
+        open_gates = [g for g in gates if g.value == "unknown" and g.depends]
+        if open_gates:
+            names = ", ".join(sorted({name for g in open_gates for name in g.depends}))
+            return Reached("unresolved", trigger, f"{open_gates[0].text} is open: it rests on {names}", gates)
+        return Reached("yes", trigger, "called from the worker's entry", gates)
+
+    def settled_entries(self, sites: Sequence[RawSite], found: Sequence[Reached]) -> list[Reached]:
+        """The same answers, but for calls that would start captures of which this configuration makes none."""
+        capturing = {
+            _running(site.scope).name
+            for site, answer in zip(sites, found, strict=True)
+            if site.role == "capture" and site.form != "entry" and answer.reachable != "no"
+        }
+        leading = _closure(self._linked.graph.reverse(copy=False), capturing, set()) | capturing
+
+        def settle(site: RawSite, answer: Reached) -> Reached:
+            if site.form != "entry" or answer.reachable == "no" or self._unread:
+                return answer
+            call = self._call_of(site)
+            if call is None or not call.targets or call.targets & leading:
+                return answer
+            return Reached("no", None, "what it calls captures nothing in this configuration", answer.gates)
+
+        return [settle(site, answer) for site, answer in zip(sites, found, strict=True)]
+
+    def function(self, scope: Scope) -> Reached:
+        """Whether a function, class body or module executes at all; a class body does with the code around it."""
+        scope = _running(scope)
+        truth = self._linked.reached.get(scope.name)
+        if truth is Truth.TRUE:
+            role = "replay" if self._lazy(scope) else ""
+            return Reached("yes", self.trigger(scope.name, role), "called from the worker's entry")
+        if truth is Truth.UNKNOWN:
+            gates = self._open_gates_to(scope.name)
+            if gates:
+                names = ", ".join(sorted({name for gate in gates for name in gate.depends})) or "the source alone"
+                why = f"{gates[0].text} is open: it rests on {names}"
+            else:
+                why = "only calls that the source does not settle lead here"
+            return Reached("unresolved", self.trigger(scope.name, ""), why, gates)
+        excluding = self._excluding(scope.name)
+        if excluding is not None:
+            return Reached("no", None, f"{excluding.text} does not hold", (excluding,))
+        return Reached("no", None, "no call from a worker's entry leads here")
+
+    def trigger(self, function: str, role: str) -> Trigger | None:
+        """What makes a function run: start-up before requests, requests before administration; replays by requests."""
+        at_start, by_request = function in self._startup, function in self._request
+        if role == "replay" and by_request:
+            return "request"
+        if at_start:
+            return "startup"
+        if by_request:
+            return "request"
+        return "admin" if function in self._linked.reached else None
+
+    def _lazy(self, scope: Scope) -> bool:
+        method = enclosing_method(scope)
+        return method is not None and method.owner in self._on_demand
+
+    def calls_of(self, target: str) -> list[Call]:
+        """Calls that may lead to a function, or construct a class."""
+        return self._calls_of.get(target, [])
+
+    def _callers_by_name(self, names: Iterable[str]) -> list[str]:
+        """Functions that run and call a wrapped function by one of its names; the wrapper itself stands for all of them."""
+        return sorted(
+            caller
+            for name in names
+            for caller, calls in self._by_text.get(name, {}).items()
+            if caller in self._linked.reached and any(call.active for call in calls)
+        )
+
+    @staticmethod
+    def _is_dead(site: RawSite) -> bool:
+        """Whether the function runs without ever coming to the call: the linker records every call that it meets."""
+        # A loop over hooks of which none is known makes no call, and runs all the same.
+        return site.call is not None and site.scope.kind == "function" and site.form != "captured-hook"
+
+    @staticmethod
+    def _left_out(site: RawSite) -> Reached:
+        """The answer for a call that a settled condition around it keeps from being met."""
+        tests = site.call.tests if site.call is not None else ()
+        if not tests:
+            return Reached("no", None, "the function always leaves before it comes here")
+        test = tests[-1]
+        text = render(test.expression) if test.positive else f"not ({render(test.expression)})"
+        gate = Gate(text=text, file=site.scope.module.path, line=test.line, value="false")
+        return Reached("no", None, f"{text} does not hold", (gate,))
+
+    def _call_of(self, site: RawSite) -> Call | None:
+        candidates = self._calls_at.get((_running(site.scope).name, site.line), [])
+        if site.call is not None:
+            same = [call for call in candidates if call.expression == site.call.expression]
+            candidates = same or [call for call in candidates if call.text == site.api] or candidates
+        return max(candidates, key=lambda call: (call.active, len(call.guards)), default=None)
+
+    def _excluding(self, function: str, depth: int = 12) -> Gate | None:
+        """The nearest condition, known false, that keeps a function from being called."""
+        seen = {function}
+        level = [function]
+        for _ in range(depth):
+            above: list[str] = []
+            for name in level:
+                for call in sorted(self.calls_of(name), key=lambda c: (c.file, c.line)):
+                    for gate in gates_of(call.guards):
+                        if gate.value == "false":
+                            return gate
+                    if call.caller not in seen:
+                        seen.add(call.caller)
+                        above.append(call.caller)
+            level = above
+        return None
+
+    def _open_gates_to(self, function: str, depth: int = 12) -> tuple[Gate, ...]:
+        """The nearest conditions with an open configuration value on the way to a function."""
+        seen = {function}
+        level = [function]
+        for _ in range(depth):
+            above: list[str] = []
+            for name in level:
+                for call in sorted(self.calls_of(name), key=lambda c: (c.file, c.line)):
+                    if not call.active or call.caller not in self._linked.reached:
+                        continue
+                    gates = tuple(g for g in gates_of(call.guards) if g.value == "unknown" and g.depends)
+                    if gates:
+                        return gates
+                    if call.caller not in seen:
+                        seen.add(call.caller)
+                        above.append(call.caller)
+            level = above
+        return ()
+
+
+def gates_of(guards: Iterable[Guard]) -> tuple[Gate, ...]:
+    """Guards as the report shows them."""
+    return tuple(
+        Gate(
+            text=guard.text,
+            file=guard.file,
+            line=guard.line,
+            value=_SETTLED[guard.value],  # type: ignore[arg-type]
+            depends=tuple(guard.depends),
+        )
+        for guard in guards
+    )
+
+
+def _running(scope: Scope) -> Scope:
+    """The function or module whose execution runs a scope's statements."""
+    while scope.kind == "class" and scope.parent is not None:
+        scope = scope.parent
+    return scope
+
+
+def _names_of_wrapped(site: RawSite) -> tuple[str, ...]:
+    """Names by which the function of a split point is called; none where its wrapper is used otherwise.
+
+    A decorated function has its own; a wrapper made by a call has those that the call's value is bound to.
+    """
+    if site.call is None:
+        return (_simple(site.scope.name),)
+    names = [
+        target[1] if target[0] == "n" else target[2]
+        for target, value, _, _ in site.scope.assignments
+        if target[0] in ("n", "a") and value == site.call.expression
+    ]
+    return tuple(names)
+
+
+def _simple(name: str) -> str:
+    return name.rsplit(":", 1)[-1].rsplit(".", 1)[-1]
+
+
+def _closure(graph: nx.MultiDiGraph[str], starts: Iterable[str], without: set[str]) -> set[str]:
+    """Everything reachable from the starts without passing through some nodes."""
+    found: set[str] = set()
+    stack = [name for name in starts if name in graph]
+    while stack:
+        name = stack.pop()
+        if name in found:
+            continue
+        found.add(name)
+        stack.extend(target for target in graph.successors(name) if target not in found and target not in without)
+    return found

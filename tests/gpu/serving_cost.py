@@ -1,6 +1,9 @@
 """What watching costs a real SGLang: one serving command ordinary and with parts of the probe, measured in turn on a quiet GPU.
 
-usage: python3 tests/gpu/serving_cost.py --bundle DIR --out DIR [--model wide|tiny] [--limit SECONDS] [--rounds N] [--map FILE]
+usage: python3 tests/gpu/serving_cost.py --bundle DIR --out DIR [--model 8b|wide|tiny] [--limit SECONDS] [--rounds N] [--map FILE]
+
+Models: `8b` has the shape of Llama 3.1 8B and dummy weights; `wide` and `tiny` are far smaller, so that the host's part of a step,
+which is where a probe costs, is as large as it can be.
 
 Variants: `ordinary` has no probe; `hooks` sees captures and replays, reads labels and writes receipts; `no-stacks` inspects
 graphs and follows the allocator besides; `whole` gathers stacks with the allocator's events, as `sgl-graph run` does. All
@@ -37,6 +40,12 @@ VARIANTS: dict[str, dict[str, bool] | None] = {
     "no-stacks": {"stacks": False},
     "whole": {},
 }
+#: Model: what makes it, and the server's further flags. Four servers of `8b` share the device, so each takes what is left.
+MODELS = {
+    "8b": ("llama_8b", "--load-format dummy --mem-fraction-static 0.9"),
+    "tiny": ("llama", ""),
+    "wide": ("wide_llama", ""),
+}
 #: Seconds of each measurement.
 DECODE_SECONDS, PREFILL_SECONDS = 6.0, 2.5
 _ANSWER, _PROMPT, _PREFILL = 1000, 8, 1500
@@ -60,7 +69,7 @@ class Measured:
 class Serving:
     """One variant's server."""
 
-    def __init__(self, name: str, model: Path, number: int, site: Path, map_bytes: bytes | None) -> None:
+    def __init__(self, name: str, model: Path, flags: str, number: int, site: Path, map_bytes: bytes | None) -> None:
         self.name, self.port = name, 25000 + 10 * number
         self.url = f"http://127.0.0.1:{self.port}"
         self.log = WORK / "cost" / f"{name}.log"
@@ -81,7 +90,7 @@ class Serving:
         self.began = time.monotonic()
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
-                serving_command(model, self.port, 27000 + 10 * number),
+                serving_command(model, self.port, 27000 + 10 * number, flags),
                 env=environment,
                 stdout=log,
                 stderr=log,
@@ -176,11 +185,11 @@ def injected(name: str, folder: Path, map_bytes: bytes | None) -> Any:
     return write_injection(target / "inject", chosen, map_bytes)
 
 
-def serving_command(model: Path, port: int, nccl_port: int) -> list[str]:
-    """The command that every variant serves."""
+def serving_command(model: Path, port: int, nccl_port: int, flags: str) -> list[str]:
+    """The command that every variant serves; `flags` come last and win."""
     ports = ["--port", str(port), "--nccl-port", str(nccl_port)]
     head = ["python3", "-m", "sglang.launch_server", "--model-path", str(model)]
-    return [*head, *COMMON.split(), *SMALL_PREFILL.split(), *ports]
+    return [*head, *COMMON.split(), *SMALL_PREFILL.split(), *ports, *flags.split()]
 
 
 def prompts(count: int, length: int) -> list[list[int]]:
@@ -286,7 +295,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bundle", type=Path, required=True)
     parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", "/tmp/sgl-graph-out")))
-    parser.add_argument("--model", choices=("wide", "tiny"), default="wide")
+    parser.add_argument("--model", choices=sorted(MODELS), default="wide")
     parser.add_argument("--limit", type=float, default=240.0)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--map", type=Path)
@@ -296,8 +305,8 @@ def main() -> None:
     sys.path[:0] = [str(REPOSITORY / ".typeview"), str(tool)]
     import tiny_models
 
-    maker = {"wide": tiny_models.wide_llama, "tiny": tiny_models.llama}[args.model]
-    model = maker(WORK / ("wide-llama" if args.model == "wide" else "llama"))
+    maker, flags = MODELS[args.model]
+    model = getattr(tiny_models, maker)(WORK / maker)
     map_bytes = args.map.read_bytes() if args.map and args.map.exists() else None
     found = {name: Measured() for name in VARIANTS}
     servers: dict[str, Serving] = {}
@@ -307,13 +316,15 @@ def main() -> None:
         inspection = {name: inspected(WORK / "cost" / name / "receipts") for name in servers if VARIANTS[name] == {}}
         body = {name: vars(one) for name, one in found.items()}
         (args.out / f"cost-{args.model}.json").write_text(
-            json.dumps({"command": serving_command(model, 0, 0), "variants": body, "inspection": inspection}, indent=1)
+            json.dumps(
+                {"command": serving_command(model, 0, 0, flags), "variants": body, "inspection": inspection}, indent=1
+            )
         )
         (args.out / f"cost-{args.model}.md").write_text(table(args.model, found, inspection))
 
     try:
         for name in VARIANTS:
-            servers[name] = Serving(name, model, numbers[name], site, map_bytes)
+            servers[name] = Serving(name, model, flags, numbers[name], site, map_bytes)
         waiting = dict(servers)
         while waiting:
             if time.monotonic() - _BEGAN > args.limit:

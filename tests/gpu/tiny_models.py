@@ -45,6 +45,22 @@ def wide_llama(folder: Path) -> Path:
     return _write(folder, config, tensors)
 
 
+def llama_8b(folder: Path) -> Path:
+    """The shape of Llama 3.1 8B without its weights: to be served with `--load-format dummy`, for measurements."""
+    folder.mkdir(parents=True, exist_ok=True)
+    shape = {
+        "hidden_size": 4096,
+        "intermediate_size": 14336,
+        "num_hidden_layers": 32,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 8,
+        "head_dim": 128,
+        "vocab_size": 128256,
+    }
+    (folder / "config.json").write_text(json.dumps(_config("LlamaForCausalLM", "llama") | shape, indent=1))
+    return folder
+
+
 def qwen3_moe(folder: Path) -> Path:
     """A mixture of eight experts, two a token."""
     extra = {

@@ -142,7 +142,9 @@ class Attributes:
 
     def _scanned(self, value: Scanned, name: str) -> Values:
         if value.kind == "module" and name != "__name__":
-            return just(Scanned.of(value.package, "class"))
+            return just(Scanned.of(value.package, "class", name))
+        if value.kind == "class" and name == "__name__":
+            return just(Scanned.of(value.package, "class name", value.attribute))
         return ANYTHING
 
     # -- modules

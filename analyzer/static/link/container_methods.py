@@ -205,6 +205,8 @@ class ContainerMethods(Containers):
                 world.put(receiver, None, self.iterate(first))
             return JUST_NONE
         if name in ("get", "get_nowait", "pop", "setdefault", "__getitem__", "popleft", "popitem"):
+            if name in ("pop", "popleft"):
+                receiver.length = None
             return self._fetch(receiver, name, arguments)
         if name == "items":
             return self._items(frame, receiver, site)
@@ -221,6 +223,8 @@ class ContainerMethods(Containers):
                 world.put(receiver, None, self.iterate(first))
             return just(receiver)
         if name in ("sort", "reverse", "clear", "remove", "discard"):
+            if name not in ("sort", "reverse"):
+                receiver.length = None
             self._in.implicit.escape(frame, arguments.every())
             return JUST_NONE
         return ANYTHING

@@ -160,6 +160,8 @@ class Containers:
                 for key in heap.read(self._world.keys(value)):
                     if key_of(key) is not None:
                         self._world.put(container, key, self._world.element(value, key))
+                    elif isinstance(key, Scanned):
+                        heap.write(self._world.keys(container), just(key))
                 self._world.put(container, None, heap.read(self._world.anywhere(value)))
             elif isinstance(value, Container):
                 for pair in self._world.all_elements(value):
@@ -266,6 +268,23 @@ class Containers:
                 found.add(value)
         return frozenset(found)
 
+    def _scan_gives(self, name: object, found: Value) -> bool:
+        """Whether the scan that gave names of classes came upon a class of this name: a table of them is filled once."""
+        if not isinstance(found, Scanned) or found.kind != "class name" or not isinstance(name, str):
+            return False
+        for module in self._world.scanned_class_files(found.package, name):
+            given = self._in.attributes.of_module(module, found.attribute)
+            listed = [self._world.all_elements(v) if isinstance(v, Container) else just(v) for v in given]
+            if any(isinstance(v, ClassValue) and v.facts.name == name for values in listed for v in values):
+                return True
+        return False
+
+    @staticmethod
+    def common_length(sequences: Values) -> int | None:
+        """The number of items of each of these sequences, where it is one number."""
+        lengths = {v.length if isinstance(v, Container) and v.kind in ("list", "tuple") else None for v in sequences}
+        return lengths.pop() if len(lengths) == 1 else None
+
     def _class_item(self, owner: ClassValue, keys: Values) -> Values:
         if "enum" in owner.marks:
             names = [k.value for k in keys if isinstance(k, Constant) and isinstance(k.value, str)]
@@ -305,6 +324,8 @@ class Containers:
             return None
         world = self._world
         elements = heap.read(world.keys(container) if container.kind == "dict" else world.whole(container))
+        if isinstance(item, Constant) and any(self._scan_gives(item.value, e) for e in elements):
+            return True
         present = any(key_of(e) == key for e in elements)
         vague = any(key_of(e) is None for e in elements) or (
             container.kind == "dict" and bool(heap.read(self._world.anywhere(container)))

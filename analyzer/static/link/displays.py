@@ -55,7 +55,8 @@ class Displays:
         container = world.container(kind, (frame.activation, id(e)))
         runs = True
         for target, iterable, tests in e[3]:
-            values = self._in.models.iterate(self._in.expressions.eval(frame, iterable))
+            sequences = self._in.expressions.eval(frame, iterable)
+            values = self._in.models.iterate(sequences)
             if not values and not world.survey:
                 runs = False
                 break
@@ -70,6 +71,8 @@ class Displays:
                 )
                 self._in.narrowing.narrow(frame, test, True)
         if runs:
+            every = kind == "list" and len(e[3]) == 1 and not e[3][0][2]
+            container.length = self._in.models.common_length(sequences) if every else None
             if e[1] == "D":
                 keys = self._in.expressions.eval(frame, e[2][0])
                 self._in.models.store(container, keys, self._in.expressions.eval(frame, e[2][1]))

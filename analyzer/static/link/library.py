@@ -215,6 +215,8 @@ class Library(ContainerMethods):
             return first
         container = self._new(str(kind), site, frame)
         self._world.put(container, None, self.iterate(first))
+        if isinstance(site, tuple) and site[1] == "list" and first:
+            container.length = self.common_length(first)
         return just(container)
 
     def _sequential(self, frame: Frame, arguments: Arguments, record: CallRecord, site: Hashable) -> Values:

@@ -8,6 +8,7 @@ from sgl_graph.analyzer.static.link.arguments import Arguments
 from sgl_graph.analyzer.static.link.cells import cell_in
 from sgl_graph.analyzer.static.link.frame import Frame
 from sgl_graph.analyzer.static.link.objects import Builtin, Configured, Container, Generated, Pattern, Super, Typed
+from sgl_graph.analyzer.static.link.truth import truth_of, truth_of_one
 from sgl_graph.analyzer.static.link.values import (
     ANYTHING,
     BOTH,
@@ -31,7 +32,7 @@ from sgl_graph.analyzer.static.link.values import (
     just,
 )
 from sgl_graph.analyzer.static.link.world import CallRecord, World
-from sgl_graph.analyzer.static.linked import Known
+from sgl_graph.analyzer.static.linked import Known, Truth
 
 _WRAPPERS = {"property": "property", "staticmethod": "staticmethod", "classmethod": "classmethod"}
 _PASSING = {"reversed", "sorted", "iter"}
@@ -134,6 +135,9 @@ class Models(Library):
             self._world.put(
                 result, None, frozenset(returned) if name == "map" else elements[0] if elements else NOTHING
             )
+            if name == "filter" and returned:
+                every = truth_of(frozenset(returned))[0] is Truth.TRUE
+                result.length = self.common_length(arguments.get(1, "iterable")) if every else None
             return just(result)
         if name == "type":
             return self._type(first, arguments)
@@ -338,8 +342,6 @@ class Models(Library):
             elif isinstance(value, Unknown):
                 found.add(value)
             elif kind is bool:
-                from sgl_graph.analyzer.static.link.truth import truth_of_one
-
                 truth = truth_of_one(value)
                 found |= BOTH if truth is None else just(Constant.of(truth))
             else:
@@ -347,8 +349,6 @@ class Models(Library):
         return frozenset(found)
 
     def _quantifier(self, name: str, first: Values) -> Values:
-        from sgl_graph.analyzer.static.link.truth import truth_of_one
-
         elements = self.iterate(first)
         truths = {truth_of_one(v) for v in elements}
         stops = name == "any"

@@ -156,21 +156,25 @@ class Pattern(Value):
 
 
 class Scanned(Value):
-    """Something found by a scan over a package: the name of a submodule, a submodule, or a class of one."""
+    """Something found by a scan over a package: the name of a submodule, a submodule, a class of one, or that class's name.
 
-    __slots__ = ("kind", "package")
-    _known: ClassVar[dict[tuple[str, str], Scanned]] = {}
+    `attribute` is the name by which the submodules give their classes.
+    """
 
-    def __init__(self, package: str, kind: str) -> None:
+    __slots__ = ("attribute", "kind", "package")
+    _known: ClassVar[dict[tuple[str, str, str], Scanned]] = {}
+
+    def __init__(self, package: str, kind: str, attribute: str) -> None:
         self.package = package
         self.kind = kind
+        self.attribute = attribute
 
     @classmethod
-    def of(cls, package: str, kind: str) -> Scanned:
-        key = (package, kind)
+    def of(cls, package: str, kind: str, attribute: str = "") -> Scanned:
+        key = (package, kind, attribute)
         known = cls._known.get(key)
         if known is None:
-            known = cls._known[key] = cls(package, kind)
+            known = cls._known[key] = cls(package, kind, attribute)
         return known
 
     def __repr__(self) -> str:

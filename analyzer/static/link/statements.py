@@ -84,6 +84,7 @@ class Statements:
                 if container.kind == "dict":
                     self._in.models.update(container, right)
                 else:
+                    container.length = None
                     self._in.world.put(container, None, elements)
             return True
         self._in.assignments.assign(frame, s[2], fold_binary(s[3], left, right) if left else NOTHING)
@@ -133,7 +134,10 @@ class Statements:
     def _delete(self, frame: Frame, s: Statement) -> bool:
         for target in s[2]:
             if target[0] != "n":
-                self._in.expressions.eval(frame, target[1] if target[0] in ("a", "s") else target)
+                owners = self._in.expressions.eval(frame, target[1] if target[0] in ("a", "s") else target)
+                for owner in owners if target[0] == "s" else ():
+                    if isinstance(owner, Container):
+                        owner.length = None
         return True
 
     def _jump(self, frame: Frame, s: Statement) -> bool:

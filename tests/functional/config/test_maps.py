@@ -87,6 +87,8 @@ def held_against(found: PathMap, case: Case) -> None:
     running = {f"{p.name} {p.runner} {p.backend}" for p in found.paths if p.reachable == "yes"}
     assert running == set(case.paths)
     assert not [p.name for p in found.paths if p.reachable == "unresolved"]
+    # None of these models has experts: nothing that serves some is a part of their paths.
+    assert not [c.class_ for p in found.paths for c in p.components if c.kind == "moe"]
     of_interest = [s for s in found.sites if s.role in ("capture", "replay")]
     for names, wanted in ((case.reached, "yes"), (case.left_out, "no")):
         for name in names:

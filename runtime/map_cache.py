@@ -70,6 +70,7 @@ def load(store: FactStore, key: str, reads: Reads, files: Files) -> str | None:
             value = rebased(json.loads(text), carried.moved)
             if value is None:
                 return None
+            value["stats"]["functions_total"] += carried.more_functions
             text = json.dumps(value)
             _store(store, key, asked, carried.record, text)
     except (ValueError, KeyError, TypeError, AttributeError, IndexError):

@@ -11,11 +11,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from sgl_graph.analyzer.static.checkout.project import Module, Project, may_declare, module_name
+from sgl_graph.analyzer.static.checkout.project import Module, Project, headers_in, may_declare, module_name
 from sgl_graph.analyzer.static.checkout.questions import asked_again
 from sgl_graph.analyzer.static.checkout.textindex import round_of
 from sgl_graph.analyzer.static.extract import facts as f
-from sgl_graph.analyzer.static.extract.shape import Shape, paired, rising, shape_of, spelled_alike
+from sgl_graph.analyzer.static.extract.shape import (
+    EVALUATED,
+    READ,
+    UNREAD,
+    Shape,
+    paired,
+    rising,
+    shape_of,
+    spelled_alike,
+)
 
 Record = dict[str, Any]
 #: More changed files than this are linked anew: looking at each would take as long.
@@ -57,10 +66,16 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """A record that holds, as it is after the edit; `moved` by path, empty when no file changed."""
+    """A record that holds, as it is after the edit.
+
+    Attributes:
+        moved: by path; empty when no file changed.
+        more_functions: by how much the number of functions has grown.
+    """
 
     record: Record
     moved: dict[str, Moved]
+    more_functions: int = 0
 
 
 def record_of(files: Files, project: Project) -> Record:
@@ -69,6 +84,7 @@ def record_of(files: Files, project: Project) -> Record:
     return {
         "files": {path: [_state(files, path), *loaded.get(path, ())] for path in files.paths()},
         "lost": dict(files.lost()),
+        "counted": dict(project.counted),
         "questions": project.questions.record(),
         "hints": [[log.folder, log.rounds, dict(sorted(log.taken.items()))] for log in project.hints],
     }
@@ -85,7 +101,8 @@ def carry(record: Record, files: Files) -> Carried | None:
         return Carried(record, {})
     if len(changed) > _MOST_CHANGED:
         return None
-    now = {**record, "files": dict(known)}
+    now = {**record, "files": dict(known), "counted": dict(record["counted"])}
+    more = 0
     moved: dict[str, Moved] = {}
     files.prefetch(path for path in changed if len(known[path]) > 1)
     for path in changed:
@@ -106,8 +123,12 @@ def carry(record: Record, files: Files) -> Carried | None:
             return None
         now["questions"] = questions
         now["files"][path] = entry
+        if path in now["counted"]:
+            count = headers_in(text)
+            more += count - now["counted"][path]
+            now["counted"][path] = count
         moved[path] = Moved(module_name(path)[0], lines)
-    return Carried(now, moved)
+    return Carried(now, moved, more)
 
 
 def _state(files: Files, path: str) -> str:
@@ -116,40 +137,44 @@ def _state(files: Files, path: str) -> str:
 
 
 def _read_of(module: Module) -> list[Any]:
-    mask = sum(1 << index for index in module.read)
-    return [f"{mask:x}", sorted(module.declared)]
+    return [_mask(module.read), _mask(module.evaluated), sorted(module.declared)]
+
+
+def _mask(indices: Iterable[int]) -> str:
+    return f"{sum({1 << index for index in indices}):x}"
 
 
 def _compared(old: f.ModuleFacts, new: f.ModuleFacts, entry: list[Any]) -> tuple[dict[int, int], list[Any]] | None:
     """Old lines to new ones and what was read by the new indices; None where the analysis would see a difference."""
-    _, mask, declared = entry
-    read = int(mask, 16)
+    _, *masks, declared = entry
     if old.error is not None or new.error is not None:
-        return ({}, [mask, declared]) if old.error == new.error else None
+        return ({}, [*masks, declared]) if old.error == new.error else None
+    read, evaluated = (int(mask, 16) for mask in masks)
     try:
-        before = shape_of(old, lambda position, index: bool(read >> index & 1))
+        before = shape_of(old, lambda position, index: (read >> index & 1) + (evaluated >> index & 1))
         met = before.read
-        after = shape_of(new, lambda position, index: position < len(met) and met[position])
+        after = shape_of(new, lambda position, index: met[position] if position < len(met) else UNREAD)
     except (RecursionError, ValueError):
         return None
     if before.digest_input != after.digest_input or len(before.functions) != len(after.functions):
         return None
-    if not _all_met(before, read):
-        return None
+    if _masks(before) != masks:
+        return None  # a body that was read inside one that was not is out of the walk's reach
     lines = paired(before.positions, after.positions)
     if lines is None or not spelled_alike(lines, before.lambdas):
         return None
-    unread = [new.functions[i] for i, seen in zip(after.functions, after.read, strict=True) if not seen]
-    if any(may_declare(function, name) for function in unread for name in declared):
-        return None
-    mask_now = sum({1 << index for index, seen in zip(after.functions, after.read, strict=True) if seen})
-    return lines, [f"{mask_now:x}", declared]
+    for left, right, seen in zip(before.functions, after.functions, after.read, strict=True):
+        for name in declared:
+            # Who asked of a function that was not read heard that it does not; else the map would rest on its body.
+            was = seen != UNREAD and may_declare(old.functions[left], name)
+            if may_declare(new.functions[right], name) is not was:
+                return None
+    return lines, [*_masks(after), declared]
 
 
-def _all_met(shape: Shape, read: int) -> bool:
-    """Whether each body that was read was met on the walk: one inside a body that was not read is out of its reach."""
-    met = sum({1 << index for index, seen in zip(shape.functions, shape.read, strict=True) if seen})
-    return met == read
+def _masks(shape: Shape) -> list[str]:
+    met = list(zip(shape.functions, shape.read, strict=True))
+    return [_mask(index for index, seen in met if seen >= level) for level in (READ, EVALUATED)]
 
 
 def _same_hints(hints: list[list[Any]], path: str, text: bytes) -> bool:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sgl_graph.analyzer.records import pathmap as records
 from sgl_graph.analyzer.static import profile
-from sgl_graph.analyzer.static.checkout.project import Project
+from sgl_graph.analyzer.static.checkout.project import Project, headers_in
 from sgl_graph.analyzer.static.config.protocol import Configuration
 from sgl_graph.analyzer.static.linked import Linked
 from sgl_graph.analyzer.static.paths.certainty import without_model
@@ -30,7 +29,6 @@ from sgl_graph.analyzer.static.sites.labels import Keys
 from sgl_graph.analyzer.static.sites.rawsite import RawSite
 from sgl_graph.analyzer.static.sites.search import SiteSearch, find_sites
 
-_HEADER = re.compile(rb"^[ \t]*(?:async[ \t]+)?def[ \t]", re.MULTILINE)
 Linker = Callable[[Sequence[str]], Linked]
 
 
@@ -260,7 +258,8 @@ def _functions_reached(linked: Linked | None) -> int:
 def _functions_total(project: Project) -> int:
     """Functions of the serving package, counted by their headers: most modules are never parsed."""
     paths = (path for path in project.sources.paths() if path.startswith("sglang/srt/"))
-    return sum(len(_HEADER.findall(project.sources.text(path))) for path in paths)
+    project.counted.update((path, headers_in(project.sources.text(path))) for path in paths)
+    return sum(project.counted.values())
 
 
 def _problems(project: Project) -> dict[str, str]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from sgl_graph.analyzer.static.checkout.questions import Questions
 from sgl_graph.analyzer.static.checkout.sources import Sources
+from sgl_graph.analyzer.static.extract.effective import Speech, effective, speech_of
 from sgl_graph.analyzer.static.extract.facts import (
     ClassFacts,
     Expression,
@@ -17,6 +19,8 @@ from sgl_graph.analyzer.static.extract.facts import (
     share,
     statements,
 )
+
+_HEADER = re.compile(rb"^[ \t]*(?:async[ \t]+)?def[ \t]", re.MULTILINE)
 
 
 @dataclass(slots=True)
@@ -29,6 +33,7 @@ class Module:
         package: whether the file is an `__init__.py`.
         read: indices of the functions whose bodies were read. A stored map holds over edits of the others, so nobody
             may look into a body, or at what only a body decides (`locals`, `end_line`), past the methods below.
+        evaluated: of these, the functions whose messages were read as well.
         declared: names that functions were asked for by `may_declare`.
     """
 
@@ -37,17 +42,35 @@ class Module:
     package: bool
     facts: ModuleFacts
     read: set[int] = field(default_factory=set, repr=False)
+    evaluated: set[int] = field(default_factory=set, repr=False)
     declared: set[str] = field(default_factory=set, repr=False)
     _names: dict[str, Expression] = field(default_factory=dict, repr=False)
     _bodies: dict[int, list[Statement]] = field(default_factory=dict, repr=False)
+    _evaluated: dict[int, list[Statement]] = field(default_factory=dict, repr=False)
+    _speech: Speech | None = field(default=None, repr=False)
 
     def function_body(self, index: int) -> list[Statement]:
-        """Statements of the function with this index, decoded once."""
+        """Statements of the function with this index, decoded once, without what they only say (see `effective`)."""
         body = self._bodies.get(index)
         if body is None:
             self.read.add(index)
-            body = self._bodies[index] = statements(self.facts.functions[index])
-            share(body, self._names)
+            body = self._bodies[index] = self._decoded(index, messages=False)
+        return body
+
+    def evaluated_body(self, index: int) -> list[Statement]:
+        """The same with the messages of exceptions, for who shows them."""
+        body = self._evaluated.get(index)
+        if body is None:
+            self.read.add(index)
+            self.evaluated.add(index)
+            body = self._evaluated[index] = self._decoded(index, messages=True)
+        return body
+
+    def _decoded(self, index: int, *, messages: bool) -> list[Statement]:
+        if self._speech is None:
+            self._speech = speech_of(self.facts)
+        body = effective(statements(self.facts.functions[index]), self._speech, messages=messages)
+        share(body, self._names)
         return body
 
     def may_declare(self, index: int, name: str) -> bool:
@@ -110,6 +133,8 @@ class Project:
         #: All that is asked of text; and by `TextIndex`, which modules to read for theirs.
         self.questions = Questions(sources.text)
         self.hints: list[HintLog] = []
+        #: Headers of functions in files, where they were counted.
+        self.counted: dict[str, int] = {}
 
     def has_module(self, name: str) -> bool:
         """Whether a file stands for this dotted name."""
@@ -173,6 +198,11 @@ class HintLog:
 def may_declare(function: FunctionFacts, name: str) -> bool:
     """Whether a function mentions a name that is none of its locals."""
     return name not in function.locals and name.encode() in bytes(function.body)
+
+
+def headers_in(text: bytes) -> int:
+    """How many functions a text defines, by their headers."""
+    return len(_HEADER.findall(text))
 
 
 def module_name(path: str) -> tuple[str, bool]:

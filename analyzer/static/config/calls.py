@@ -183,7 +183,7 @@ class Calls(Objects):
             try:
                 self._bind_arguments(function, frame, arguments, keywords)
                 self.frames.append(frame)
-                signal = self.execute(function.module.module.function_body(function.index))
+                signal = self.execute(function.module.module.evaluated_body(function.index))
             except Raised as raised:
                 if len(self.levels) == depth:
                     raise
@@ -423,7 +423,7 @@ class Calls(Objects):
         forgotten = unknown([f"function:{function.qualname}"], place)
         names = [parameter.name for parameter in function.facts.parameters]
         given = dict(zip(names, arguments, strict=False)) | keywords
-        body = function.module.module.function_body(function.index)
+        body = function.module.module.evaluated_body(function.index)
         for statement in walking.walk(body):
             self._forget(statement, given, forgotten)
         return forgotten
@@ -463,7 +463,7 @@ class Calls(Objects):
             for name in self.project.names():
                 found = self.project.module(name) if name.startswith(profile.OVERRIDE_PACKAGE) else None
                 for index in range(len(found.facts.functions)) if found is not None else ():
-                    keys = walking.literal_keys(found.function_body(index)) if found is not None else ()
+                    keys = walking.literal_keys(found.evaluated_body(index)) if found is not None else ()
                     names.update(dict.fromkeys(key for key in keys if key in fields))
             self._overridable = list(names)
         return self._overridable or []

@@ -14,7 +14,10 @@ from typing import Any
 
 import msgspec
 from sgl_graph.analyzer.static.extract import facts as f
+from sgl_graph.analyzer.static.extract.effective import effective, speech_of
 
+#: How much of a function's body was read: nothing, all but what it only says, the messages of exceptions as well.
+UNREAD, READ, EVALUATED = 0, 1, 2
 #: Where the line stands in an expression, and in which expressions.
 _LINE_AT = {"a": 3, "c": 3, "s": 3, "l": 2}
 _SHORT_LINES = 30
@@ -34,21 +37,21 @@ class Shape:
         positions: the lines that were left out, in the order of the walk.
         lambdas: lines that names of lambdas hold, in the order of the walk.
         functions: indices of the functions met, in the order of the walk.
-        read: for each of them whether its body was taken in.
+        read: for each of them how much of its body was taken in.
     """
 
     digest_input: bytes
     positions: list[int] = field(default_factory=list)
     lambdas: list[int] = field(default_factory=list)
     functions: list[int] = field(default_factory=list)
-    read: list[bool] = field(default_factory=list)
+    read: list[int] = field(default_factory=list)
 
 
-def shape_of(facts: f.ModuleFacts, reads: Callable[[int, int], bool]) -> Shape:
+def shape_of(facts: f.ModuleFacts, reads: Callable[[int, int], int]) -> Shape:
     """The shape of a module.
 
     Args:
-        reads: whether a function's body counts, by the number of functions met before it and its index.
+        reads: how much of a function's body counts, by the number of functions met before it and its index.
     """
     walk = _Walk(facts, reads)
     body = walk.statements(facts.body)
@@ -84,9 +87,10 @@ def spelled_alike(pairs: dict[int, int], lines: Iterable[int]) -> bool:
 class _Walk:
     """One pass over one module's facts."""
 
-    def __init__(self, facts: f.ModuleFacts, reads: Callable[[int, int], bool]) -> None:
+    def __init__(self, facts: f.ModuleFacts, reads: Callable[[int, int], int]) -> None:
         self._facts = facts
         self._reads = reads
+        self._speech = speech_of(facts)
         self.shape = Shape(b"")
         self._line = self.shape.positions.append
 
@@ -146,8 +150,8 @@ class _Walk:
         ]
         if not reads:
             return header
-        self._line(function.end_line)
-        return [*header, function.flags, function.locals, is_short(function), self.statements(f.statements(function))]
+        body = effective(f.statements(function), self._speech, messages=reads == EVALUATED)
+        return [*header, reads, function.flags, function.locals, is_short(function), self.statements(body)]
 
     def _class(self, facts: f.ClassFacts) -> list[Any]:
         self._line(facts.line)

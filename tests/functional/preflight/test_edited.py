@@ -25,7 +25,7 @@ EMULATED = {"SGL_GRAPH_INSPECTOR": "emugraph.inspector"}
 
 
 class Made(NamedTuple):
-    """A map without its statistics, and whether the checkout was linked for it."""
+    """A map without what its making took, and whether the checkout was linked for it."""
 
     text: str
     linked: bool
@@ -35,7 +35,8 @@ def path_map(base: Path) -> Made:
     steps: list[str] = []
     options = MapOptions(command=parse(SERVING), checkout=base, env=EMULATED, jobs=1)
     made = mapping.make_map(options, steps.append)
-    return Made(made.model_copy(update={"stats": Stats()}).model_dump_json(), any("linking" in s for s in steps))
+    counts = Stats(functions_reached=made.stats.functions_reached, functions_total=made.stats.functions_total)
+    return Made(made.model_copy(update={"stats": counts}).model_dump_json(), any("linking" in s for s in steps))
 
 
 @pytest.fixture(scope="module")
@@ -96,6 +97,13 @@ EDITS: dict[str, tuple[str, Callable[[str], str], bool | None]] = {
     ),
     "body-reached": (RUNNER, before("        self.num_replays = 0", "        self.extra = None\n"), False),
     "body-unreached": (COMMON, before("    victims = _descendants", "    print('ending', parent_pid)\n"), True),
+    "function-in-a-body-unreached": (
+        COMMON,
+        before("    victims = _descendants", "    def ending():\n        pass\n\n"),
+        True,
+    ),
+    "said-in-a-body-reached": (RUNNER, before("        self.num_replays = 0", "        print(f'made for {model_runner}')\n"), True),
+    "more-than-said": (RUNNER, before("        self.num_replays = 0", "        print(f'{model_runner.extra}')\n"), False),
     "other-name-declared": (COMMON, before("    victims = _descendants", "    global signal\n"), None),
     "graph-in-a-body-unreached": (
         COMMON,

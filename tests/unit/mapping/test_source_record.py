@@ -15,10 +15,15 @@ from sgl_graph.runtime.rebased import rebased
 from sgl_graph.runtime.source_record import Carried, Moved, Record, carry, record_of
 
 READ = """\
+import logging
 import os
+
+logger = logging.getLogger(__name__)
 
 
 def read(name):
+    if not name:
+        raise KeyError(f"no {name}")
     value = os.environ[name]
     return value
 
@@ -29,6 +34,7 @@ def unread(name):
 
 class Table:
     def get(self, key=lambda: 1):
+        assert key, "no key"
         return [key,
                 self]
 """
@@ -69,10 +75,10 @@ def recorded(folder: Path) -> Record:
     assert module is not None
     assert [function.name for function in module.facts.functions] == ["read", "unread", "<lambda>", "get"]
     module.function_body(0)
-    module.function_body(GET)
+    module.evaluated_body(GET)
     assert not module.may_declare(1, "counter")
     project.questions.ask("app/seen.py", process_line)
-    project.questions.ask("app/read.py", letters, At(13), At(16))
+    project.questions.ask("app/read.py", letters, At(18), At(22))
     project.hints.append(HintLog("app/", [["tokens"], ["names", ["Registry"]]], {}))
     record: Record = json.loads(json.dumps(record_of(files, project)))
     files.close()
@@ -89,7 +95,7 @@ def carried(folder: Path, record: Record) -> Carried | None:
 
 def test_untouched_files_hold(folder: Path) -> None:
     record = recorded(folder)
-    assert [len(record["files"][path]) for path in sorted(record["files"])] == [1, 3, 1]
+    assert [len(record["files"][path]) for path in sorted(record["files"])] == [1, 4, 1]
     assert carried(folder, record) == Carried(record, {})
 
 
@@ -105,6 +111,33 @@ def test_untouched_files_hold(folder: Path) -> None:
         ("read.py", READ.replace("[name]", "['X']"), False),
         ("read.py", READ.replace("    return value", "    extra = 1\n    return value"), False),
         ("read.py", READ.replace("lambda: 1", "lambda: 2"), True),
+        # what bodies that were read only say
+        (
+            "read.py",
+            READ.replace(
+                "    value =", "    logger.info(f'reading {name!r:>{name}}', name, exc_info=True)\n    value ="
+            ),
+            True,
+        ),
+        ("read.py", READ.replace("    value =", "    print('reading', name, end='')\n    value ="), True),
+        ("read.py", READ.replace("    if not name:", "    if not name:\n        logger.debug('no %s' % name)"), True),
+        ("read.py", READ.replace('"no {name}"', '"not one {name}"'), True),
+        ("read.py", READ.replace('"no {name}"', '"no {name.text}"'), False),
+        ("read.py", READ.replace('f"no {name}"', "name"), False),
+        ("read.py", READ.replace('KeyError(f"', 'LookupError(f"'), False),
+        ("read.py", READ.replace('"no key"', '"none"'), False),  # a body whose messages were read
+        (
+            "read.py",
+            READ.replace("        assert", "        logger.info('get')\n        assert"),
+            False,
+        ),  # in `letters`
+        ("read.py", READ.replace("    value =", "    logger.info(name.text)\n    value ="), False),
+        ("read.py", READ.replace("    value =", "    logger.info(read(name))\n    value ="), False),
+        ("read.py", READ.replace("    value =", "    logger.handle(name)\n    value ="), False),
+        ("read.py", READ.replace("    value =", "    print(name, file=name)\n    value ="), False),
+        ("read.py", READ.replace("    value =", "    log.info(name)\n    value ="), False),
+        ("read.py", READ.replace("    value =", "    logger = print\n    logger.info(name)\n    value ="), False),
+        ("read.py", READ.replace("    value =", "    logger.info('counter')\n    value ="), False),  # asked for above
         # headers and top level
         ("read.py", READ.replace("unread(name)", "unread(name, more=1)"), False),
         ("read.py", READ.replace("def unread", "@os.wraps\ndef unread"), False),
@@ -119,7 +152,7 @@ def test_untouched_files_hold(folder: Path) -> None:
         ("read.py", READ + "# torch.cuda.CUDAGraph\n", False),
         # positions
         ("read.py", READ.replace("[key,\n                self]", "[key, self]"), False),
-        ("read.py", READ.replace("import os\n\n\ndef read(name):", "import os; 1\n\n\ndef read(name):"), False),
+        ("read.py", READ.replace("import os\n", "import os; 1\n"), False),
         # text alone
         ("seen.py", SEEN.replace("# only", "\n# but only"), True),
         ("seen.py", SEEN.replace("return Process", "x = 2; return Process"), True),
@@ -142,12 +175,12 @@ def test_lines_are_paired_and_the_record_goes_on_from_there(folder: Path) -> Non
     (folder / "app" / "seen.py").write_text("\n" + SEEN)
     first = carried(folder, record)
     assert first is not None
-    assert {old: first.moved["app/read.py"].lines[old] for old in (1, 4, 9, 13, 16)} == {
-        1: 3,
-        4: 6,
-        9: 11,
-        13: 16,
-        16: 19,
+    assert {old: first.moved["app/read.py"].lines[old] for old in (2, 7, 14, 18, 22)} == {
+        2: 4,
+        7: 9,
+        14: 16,
+        18: 21,
+        22: 25,
     }
     assert first.moved["app/seen.py"].lines == {5: 6}
     assert carried(folder, first.record) == Carried(first.record, {})

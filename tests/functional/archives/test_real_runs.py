@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import zipfile
 from collections import Counter
 from functools import cache
@@ -31,7 +32,11 @@ PATHS = {
     "moe": {DECODE: 1, BREAKABLE: 4},
     "ngram": {VERIFY: 1, BREAKABLE: 4},
     "piecewise": {DECODE: 1, PIECEWISE: 4},
+    # The draft has one layer, so its prefills are split in two.
+    "eagle": {VERIFY: 1, BREAKABLE: 4, "draft:draft": 1, "draft:draft-extend": 1, "draft:prefill-breakable": 2},
 }
+#: Servers that ended while they captured: the path that the map foretold it of.
+DYING = {"prefill-full": "target:prefill-full", "decode-breakable": DECODE}
 
 
 @cache
@@ -90,6 +95,23 @@ def test_every_drift_is_one_that_is_explained(name: str) -> None:
         "lora": {("setting", "lora_paths")},
     }
     assert {(entry["kind"], entry["subject"]) for entry in drift} == explained.get(name, set())
+
+
+@pytest.mark.parametrize("name", DYING)
+def test_a_death_in_capture_was_foretold_with_the_line_at_which_the_server_died(name: str) -> None:
+    [gap] = [gap for gap in path_map(name).gaps if gap.code == "SGG064"]
+    assert gap.severity == "material" and gap.text.startswith(f"{DYING[name]}: ")
+    foretold = re.search(r"ends in (\w+).*, (\S+:\d+)\)$", gap.text)
+    launch = document(name, "ledger.json")["launches"]["ordinary"]
+    died = re.search(r"the server ended \(signal 9\): (\w+): .*\(<path>/(\S+:\d+) in ", launch["reason"])
+    assert launch["state"] == "failed" and foretold and died
+    assert foretold.groups() == died.groups()
+
+
+def test_a_draft_model_adds_its_paths_and_moves_none_of_the_target() -> None:
+    found = difference(path_map("ngram"), path_map("eagle"))
+    labels = {(c.sign, c.text) for c in found.changes if c.kind == "label"}
+    assert labels == {("+", "draft:draft"), ("+", "draft:draft-extend"), ("+", "draft:prefill-breakable")}
 
 
 def test_a_flag_that_chooses_the_prefill_backend_moves_that_path_and_its_label() -> None:

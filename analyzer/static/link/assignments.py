@@ -28,7 +28,9 @@ class Assignments:
             return
         activation = frame.activation
         if frame.locals is None:
-            heap.write(self._in.global_cell(activation.module.name, name), values)
+            cell = self._in.global_cell(activation.module.name, name)
+            if not self._in.withheld.keep(activation.module, name, cell, values):
+                heap.write(cell, values)
             return
         if name in frame.locals:
             frame.environment[name] = values

@@ -68,7 +68,7 @@ def _link(
 ) -> Linked:
     sets.reset()
     world = World(project, oracle, kept_externals)
-    interpreter = Interpreter(world, on_progress)
+    interpreter = Interpreter(world, on_progress, entries)
     for entry in entries:
         _start(interpreter, entry)
     interpreter.settle()

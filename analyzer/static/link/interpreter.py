@@ -24,6 +24,7 @@ from sgl_graph.analyzer.static.link.loops import Loops
 from sgl_graph.analyzer.static.link.models import Models
 from sgl_graph.analyzer.static.link.narrowing import Narrowing
 from sgl_graph.analyzer.static.link.objects import Pattern
+from sgl_graph.analyzer.static.link.precedence import Withheld
 from sgl_graph.analyzer.static.link.replay import FIRST_RUNS, Replay
 from sgl_graph.analyzer.static.link.statements import Statements
 from sgl_graph.analyzer.static.link.stores import Stores
@@ -47,8 +48,11 @@ _MOST_RUNS = 250
 class Interpreter:
     """Interprets activations until no cell grows."""
 
-    def __init__(self, world: World, on_progress: Callable[[int], None] | None = None) -> None:
+    def __init__(
+        self, world: World, on_progress: Callable[[int], None] | None = None, entries: Iterable[str] = ()
+    ) -> None:
         self.world = world
+        self.withheld = Withheld(world, entries)
         self.attributes = Attributes(self)
         self.class_level = ClassLevel(self)
         self.stores = Stores(self)
@@ -202,10 +206,12 @@ class Interpreter:
         while True:
             while (activation := heap.agenda.take()) is not None:
                 self.interpret(activation)
-            if not self.world.survey and self.effects.follow():
+            if not self.world.survey and (self.effects.follow() or self.withheld.release(final=False)):
                 continue
             starved = [a for a in self.world.activations.values() if a.starved and not a.pessimistic]
             if not starved:
+                if self.withheld.release(final=True):
+                    continue
                 return
             for activation in starved:
                 activation.pessimistic = True

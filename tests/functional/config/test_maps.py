@@ -39,6 +39,7 @@ class Case:
         paths: name, runner and table of each path that runs.
         reached: methods whose captures and replays can execute; `left_out`: those whose cannot.
         gaps: codes of material gaps.
+        classes: components that paths may not have.
     """
 
     version: str
@@ -49,6 +50,7 @@ class Case:
     reached: tuple[str, ...]
     left_out: tuple[str, ...]
     gaps: tuple[str, ...] = field(default=())
+    classes: tuple[str, ...] = field(default=())
 
 
 CASES = {
@@ -61,6 +63,11 @@ CASES = {
     "EAGLE3 without captured extension": Case(
         "0.5.17", LLAMA, "h200", EAGLE, (VERIFY, DRAFT, f"target:{SEGMENTED}", f"draft:{SEGMENTED}"),
         (*PLAIN_GRAPHS, *SEGMENTS, *PREFILL, *DRAFTS), (*EXTENDS, *NPU_GRAPHS), ("SGG020",),
+    ),
+    # A setter that runs before any group is made switches them off: what is left is torch's own memory.
+    "no collectives of its own": Case(
+        "0.5.23", LLAMA, "h200", "--tp 2 --disable-custom-all-reduce", (DECODE, f"target:{SEGMENTED}"),
+        (*PLAIN_GRAPHS, *SEGMENTS, *PREFILL), (*DRAFTS, *NPU_GRAPHS), (), ("CustomAllreduce", "CustomAllReduceV2"),
     ),
     "multimodal": Case(
         "0.5.23", QWEN_VISION, "h200", "", (DECODE,), PLAIN_GRAPHS, (*SEGMENTS, *PREFILL, *DRAFTS, *NPU_GRAPHS),
@@ -88,7 +95,8 @@ def held_against(found: PathMap, case: Case) -> None:
     assert running == set(case.paths)
     assert not [p.name for p in found.paths if p.reachable == "unresolved"]
     # None of these models has experts: nothing that serves some is a part of their paths.
-    assert not [c.class_ for p in found.paths for c in p.components if c.kind == "moe"]
+    components = [c for p in found.paths for c in p.components]
+    assert not [c.class_ for c in components if c.kind == "moe" or c.class_ in case.classes]
     of_interest = [s for s in found.sites if s.role in ("capture", "replay")]
     for names, wanted in ((case.reached, "yes"), (case.left_out, "no")):
         for name in names:

@@ -215,6 +215,8 @@ class Footer(_Line, tag="footer", frozen=True):
     inspections: int
     problems: int = 0
     reason: str | None = None
+    #: What watching took: `events` in `batches`, `seconds` of the probe's thread, `certificates`, `certified_seconds`.
+    watched: dict[str, float] = {}
 
 
 class Damage(msgspec.Struct, frozen=True, gc=False):

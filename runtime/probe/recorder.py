@@ -70,6 +70,7 @@ class Recorder:
         self._problem_places: dict[str, int] = {}
         self._stacks: dict[tuple[tuple[Any, ...], ...], int] = {}
         self.blocks = BlockTable(self._block_event, self._announce_block)
+        self._watched: dict[str, float] = {}
 
     # Start and facts
 
@@ -129,6 +130,12 @@ class Recorder:
                     self._write("problem", where=where, error=text[:2000])
         except Exception:  # a full disk must not reach the host program
             pass
+
+    def account(self, **spent: float) -> None:
+        """Add to what the footer says of the work of watching: counts, and seconds of the probe's own thread."""
+        with self.lock:
+            for name, amount in spent.items():
+                self._watched[name] = self._watched.get(name, 0) + amount
 
     def stack(self, frames: Iterable[Frame]) -> int | None:
         """Identifier of a stack, innermost frame first; None for an empty one."""
@@ -385,6 +392,7 @@ class Recorder:
                     inspections=self._inspections,
                     problems=self._problems,
                     reason=reason,
+                    watched={name: round(amount, 3) for name, amount in self._watched.items()},
                 )
                 self._writer.close()
             self.sealed = True

@@ -53,7 +53,8 @@ def judge(path: Path, keep: Path, *, poison: bool = False, timeout: float = _TIM
     """Run one program twice and compare."""
     first = path.read_text().splitlines()[0]
     expected = re.search(r"lifetime=(\S+)", first)
-    assert expected, path
+    if expected is None:
+        raise ValueError(f"{path}: the first line states no expected verdict (`# expect: lifetime=...`)")
     want = expected[1]
     env = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
     plain = subprocess.run(
@@ -98,7 +99,7 @@ def attempt(path: Path, keep: Path, options: argparse.Namespace) -> Row:
     """`judge`, and a row too for a program that could not be judged."""
     try:
         return judge(path, keep, poison=options.poison, timeout=options.timeout)
-    except (OSError, subprocess.TimeoutExpired) as error:
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
         return Row(path.stem, "?", "no verdict", False, [str(error)], "", options.timeout)
 
 

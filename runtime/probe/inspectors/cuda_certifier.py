@@ -40,6 +40,7 @@ class Certifier:
         self._due = 0.0
         self._replays = 0
         self._moved = 0.0
+        self._since = 0.0
         self._certifiable = True
         self.active = False
 
@@ -63,7 +64,7 @@ class Certifier:
         self._schedule(started)
         self._digest(self._trace.fetch(switch_off=True))
         self.active = True
-        self._moved = now
+        self._moved = self._since = now
         self._recorder.timeline.recent.clear()
         self._pace.reset()
         detail = (
@@ -78,6 +79,8 @@ class Certifier:
         if replays != self._replays:
             self._replays, self._moved = replays, now
         if self._recorder.closing:
+            self._recorder.account(certified_seconds=now - self._since)
+            self._since = now
             self._settle(cuda_segments.take(self._torch))
         elif now - self._moved > _PAUSE:
             self.leave()
@@ -93,6 +96,7 @@ class Certifier:
         self.active = False
         self._pace.reset()
         memory = self._trace.switch_on(self._recorder.replays_logged)
+        self._recorder.account(certified_seconds=time.monotonic() - self._since)
         self._settle(memory)
         self._recorder.recorder_event("on", detail="events are followed again")
 
@@ -103,6 +107,7 @@ class Certifier:
     def _settle(self, memory: MemoryMap) -> list[Block]:
         """Order the replays so far; blocks without a certificate are freed behind them, and a tie says so."""
         recorder = self._recorder
+        recorder.account(certificates=1)
         recorder.order_replays(recorder.replays_logged)
         lost = uncertified(recorder.blocks.live(), memory)
         recent = set(recorder.timeline.recent)

@@ -92,6 +92,7 @@ class AllocatorWatch:
             started = time.monotonic()
             self.digest()
             now = time.monotonic()
+            self._recorder.account(batches=1, events=self._events, seconds=now - started)
             if not self._windows and not self._recorder.closing:
                 self._certifier.consider(now, self._events, now - started)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import platformdirs
 
-_EXTRACTOR_MODULES = ("facts", "lower", "lower_expressions", "lower_patterns", "positions")
+_EXTRACTOR_MODULES = ("facts", "lower", "lower_expressions", "lower_patterns", "positions", "tree")
 
 
 @functools.cache

@@ -11,14 +11,21 @@ from sgl_graph.analyzer.static.extract import facts as f
 from sgl_graph.analyzer.static.extract.lower_expressions import BINARY, Scope
 from sgl_graph.analyzer.static.extract.lower_patterns import PatternLowering, both
 from sgl_graph.analyzer.static.extract.positions import Lines, StatementLines
+from sgl_graph.analyzer.static.extract.tree import alone, parse
 
 
 def extract(source: bytes) -> f.ModuleFacts:
     """Facts of one file's bytes. Never raises for bad source: the facts then carry the reason."""
     if b"\0" in source:
         return f.failed("holds NUL bytes: not Python source")
+    lines = Lines.of(source)
+    with alone:
+        return _extracted(source, lines)
+
+
+def _extracted(source: bytes, lines: Lines | None) -> f.ModuleFacts:
     try:
-        tree = cst.parse_module(source)
+        tree = parse(source) if lines is not None else cst.parse_module(source)
     except cst.ParserSyntaxError as error:
         return f.failed(f"line {error.raw_line}: {error.message}")
     except UnicodeDecodeError as error:
@@ -31,7 +38,7 @@ def extract(source: bytes) -> f.ModuleFacts:
     except Exception as error:  # noqa: BLE001 - whatever a parser does to a bad file is the file's record
         return f.failed(f"parser failed: {type(error).__name__}: {error}")
     try:
-        return _Lowering(Lines.of(source, tree)).module(tree)
+        return _Lowering(lines or Lines.provided(source, tree)).module(tree)
     except RecursionError:
         return f.failed("nested too deeply for the extractor")
 
@@ -119,17 +126,17 @@ class _Lowering(PatternLowering):
 
     def _suite(self, node: cst.BaseSuite, trees: Sequence[ast.stmt] | None) -> list[f.Statement]:
         if isinstance(node, cst.SimpleStatementSuite):
-            return self._block([cst.SimpleStatementLine(body=node.body)], trees, synthetic=True)
+            return self._block([node], trees)
         assert isinstance(node, cst.IndentedBlock)
         return self._block(node.body, trees)
 
     def _block(
-        self, nodes: Sequence[cst.BaseStatement], trees: Sequence[ast.stmt] | None, synthetic: bool = False
+        self, nodes: Sequence[cst.BaseStatement | cst.SimpleStatementSuite], trees: Sequence[ast.stmt] | None
     ) -> list[f.Statement]:
         result: list[f.Statement] = []
         cursor: Iterator[ast.stmt] | None = iter(trees) if trees is not None else None
         for node in nodes:
-            if isinstance(node, cst.SimpleStatementLine):
+            if isinstance(node, (cst.SimpleStatementLine, cst.SimpleStatementSuite)):
                 for small in node.body:
                     tree = next(cursor, None) if cursor else None
                     self._at = self._lines.enter(small, tree)

@@ -157,7 +157,8 @@ class ExpressionLowering:
             value = node.evaluated_value
         except (ValueError, SyntaxError):
             return ["x"]
-        return ["v", value if isinstance(value, str) else _encodable(value)]
+        text = value if isinstance(value, str) else _encodable(value)
+        return ["v", text] if _is_text(text) else ["x"]
 
     def _concatenated(self, node: cst.ConcatenatedString) -> f.Expression:
         left, right = self._expr(node.left), self._expr(node.right)
@@ -282,3 +283,12 @@ def _unknown(node: object) -> f.Expression:
 
 def _encodable(value: object) -> str:
     return value.decode("latin-1") if isinstance(value, bytes) else str(value)
+
+
+def _is_text(value: str) -> bool:
+    """Whether facts can hold it: half of a surrogate pair, which a literal may spell, is no text."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

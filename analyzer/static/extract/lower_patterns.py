@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import libcst as cst
 from sgl_graph.analyzer.static.extract import facts as f
 from sgl_graph.analyzer.static.extract.lower_expressions import ExpressionLowering
+
+_PARTS: dict[type, tuple[str, ...]] = {
+    cst.MatchClass: ("patterns", "kwds"), cst.MatchOr: ("patterns",), cst.MatchOrElement: ("pattern",),
+    cst.MatchAs: ("pattern",), cst.MatchList: ("patterns",), cst.MatchTuple: ("patterns",),
+    cst.MatchSequenceElement: ("value",), cst.MatchMapping: ("elements", "rest"), cst.MatchMappingElement: ("pattern",),
+    cst.MatchKeywordElement: ("pattern",),
+}  # fmt: skip
 
 
 class Case(NamedTuple):
@@ -57,7 +65,7 @@ class PatternLowering(ExpressionLowering):
     def _captures(self, node: cst.CSTNode, line: int) -> list[f.Statement]:
         """Bindings of names inside a pattern of which only the name, and perhaps the class, is known."""
         found: list[f.Statement] = []
-        for child in node.children:
+        for child in _parts(node):
             if isinstance(child, (cst.MatchAs, cst.MatchStar)) and child.name is not None:
                 found.append(self._capture(child, ["x"], line))
             elif isinstance(child, cst.Name) and isinstance(node, cst.MatchMapping):
@@ -74,6 +82,16 @@ class PatternLowering(ExpressionLowering):
         if isinstance(pattern, cst.MatchClass):
             return [":", line, name, self._expr(pattern.cls), value]
         return ["=", line, [name], value]
+
+
+def _parts(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The patterns, and names, that a pattern is made of, in source order."""
+    for name in _PARTS.get(type(node), ()):
+        part = getattr(node, name)
+        if isinstance(part, cst.CSTNode):
+            yield part
+        elif part is not None:
+            yield from part
 
 
 def both(left: f.Expression | None, right: f.Expression | None) -> f.Expression | None:

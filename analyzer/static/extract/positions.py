@@ -85,14 +85,18 @@ class Lines:
         self._table = table
 
     @classmethod
-    def of(cls, source: bytes, tree: cst.Module) -> Lines:
-        """Align one file; falls back to libcst's provider where the standard parser refuses the file."""
-        count = source.count(b"\n") + 1
+    def of(cls, source: bytes) -> Lines | None:
+        """Lines by the standard parser; None where it refuses the file."""
         try:
-            return cls(count, ast.parse(source).body)
+            return cls(_count(source), ast.parse(source).body)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            positions = MetadataWrapper(tree, unsafe_skip_copy=True).resolve(PositionProvider)
-            return cls(count, None, {node: span.start.line for node, span in positions.items()})
+            return None
+
+    @classmethod
+    def provided(cls, source: bytes, tree: cst.Module) -> Lines:
+        """Lines by libcst's provider, which needs all of its tree."""
+        positions = MetadataWrapper(tree, unsafe_skip_copy=True).resolve(PositionProvider)
+        return cls(_count(source), None, {node: span.start.line for node, span in positions.items()})
 
     def enter(self, node: cst.CSTNode, tree: ast.AST | None) -> StatementLines:
         """Lines of one statement's own expressions (its nested statements excluded)."""
@@ -106,6 +110,10 @@ class Lines:
         # Decorators stand above the line that the parser gives for a definition.
         line: int = getattr(tree, "lineno", 1)
         return StatementLines(line, [(entry[0], entry[4]) for entry in entries])
+
+
+def _count(source: bytes) -> int:
+    return source.count(b"\n") + 1
 
 
 def _collect(node: ast.AST, entries: list[tuple[int, int, int, int, str]]) -> None:

@@ -147,7 +147,9 @@ def _make(project: Project, request: Request, launch: Launch, sources: CheckoutS
                     "the model's configuration is not known: every model class of the checkout is followed, which takes "
                     "minutes and leaves much open; --model-config FILE is quicker and settles it"
                 )
-            return _link(project, configuration, entries, _now_and_then(on_step))
+            linked = _link(project, configuration, entries, _now_and_then(on_step))
+            project.note_lookups()
+            return linked
 
         made, _ = build(project, request, configuration, linker, on_step=on_step)
         return made

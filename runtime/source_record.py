@@ -7,7 +7,8 @@ with other line numbers and no other difference, so its line numbers are moved.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import functools
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -25,6 +26,7 @@ from sgl_graph.analyzer.static.extract.shape import (
     shape_of,
     spelled_alike,
 )
+from sgl_graph.analyzer.static.extract.unasked import EVERY, unasked
 
 Record = dict[str, Any]
 #: More changed files than this are linked anew: looking at each would take as long.
@@ -104,6 +106,7 @@ def carry(record: Record, files: Files) -> Carried | None:
     now = {**record, "files": dict(known), "counted": dict(record["counted"])}
     more = 0
     moved: dict[str, Moved] = {}
+    names = {part for path in paths for part in _with_packages(module_name(path)[0])}
     files.prefetch(path for path in changed if len(known[path]) > 1)
     for path in changed:
         if files.problem(path) is not None:
@@ -112,7 +115,8 @@ def carry(record: Record, files: Files) -> Carried | None:
         entry: list[Any] = [files.digest(path)]
         if len(known[path]) > 1:
             old = files.stored_facts(known[path][0])
-            seen = _compared(old, files.facts(path), known[path]) if old is not None else None
+            inside = functools.partial(_is_module, names, module_name(path)[0])
+            seen = _compared(old, files.facts(path), known[path], inside) if old is not None else None
             if seen is None:
                 return None
             lines, details = seen
@@ -137,23 +141,47 @@ def _state(files: Files, path: str) -> str:
 
 
 def _read_of(module: Module) -> list[Any]:
-    return [_mask(module.read), _mask(module.evaluated), sorted(module.declared)]
+    asked = [EVERY] if EVERY in module.asked else sorted(module.asked)
+    return [_mask(module.read), _mask(module.evaluated), sorted(module.declared), asked]
 
 
 def _mask(indices: Iterable[int]) -> str:
     return f"{sum({1 << index for index in indices}):x}"
 
 
-def _compared(old: f.ModuleFacts, new: f.ModuleFacts, entry: list[Any]) -> tuple[dict[int, int], list[Any]] | None:
+def _with_packages(name: str) -> Iterable[str]:
+    parts = name.split(".")
+    return (".".join(parts[:count]) for count in range(1, len(parts) + 1))
+
+
+def _is_module(names: set[str], module: str, name: str) -> bool:
+    """Whether a dotted name, or a name of a package, is one of the checkout's modules or packages."""
+    return name in names or f"{module}.{name}" in names
+
+
+def _compared(
+    old: f.ModuleFacts, new: f.ModuleFacts, entry: list[Any], inside: Callable[[str], bool]
+) -> tuple[dict[int, int], list[Any]] | None:
     """Old lines to new ones and what was read by the new indices; None where the analysis would see a difference."""
-    _, *masks, declared = entry
+    _, *masks, declared, asked = entry
     if old.error is not None or new.error is not None:
-        return ({}, [*masks, declared]) if old.error == new.error else None
+        return ({}, [*masks, declared, asked]) if old.error == new.error else None
     read, evaluated = (int(mask, 16) for mask in masks)
+    # Whoever reads a body has found the function somehow.
+    found = {item.qualname.partition(".")[0] for index, item in enumerate(old.functions) if read >> index & 1}
+    looked_up = {*asked, *found}
     try:
-        before = shape_of(old, lambda position, index: (read >> index & 1) + (evaluated >> index & 1))
+        before = shape_of(
+            old,
+            lambda position, index: (read >> index & 1) + (evaluated >> index & 1),
+            unasked(old, looked_up, inside),
+        )
         met = before.read
-        after = shape_of(new, lambda position, index: met[position] if position < len(met) else UNREAD)
+        after = shape_of(
+            new,
+            lambda position, index: met[position] if position < len(met) else UNREAD,
+            unasked(new, looked_up, inside),
+        )
     except (RecursionError, ValueError):
         return None
     if before.digest_input != after.digest_input or len(before.functions) != len(after.functions):
@@ -169,7 +197,7 @@ def _compared(old: f.ModuleFacts, new: f.ModuleFacts, entry: list[Any]) -> tuple
             was = seen != UNREAD and may_declare(old.functions[left], name)
             if may_declare(new.functions[right], name) is not was:
                 return None
-    return lines, [*_masks(after), declared]
+    return lines, [*_masks(after), declared, asked]
 
 
 def _masks(shape: Shape) -> list[str]:

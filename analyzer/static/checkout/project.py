@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from sgl_graph.analyzer.static.checkout.questions import Questions
 from sgl_graph.analyzer.static.checkout.sources import Sources
@@ -23,6 +23,12 @@ from sgl_graph.analyzer.static.extract.facts import (
 _HEADER = re.compile(rb"^[ \t]*(?:async[ \t]+)?def[ \t]", re.MULTILINE)
 
 
+class Cell(Protocol):
+    """What a name is bound to, with who has read it."""
+
+    readers: Any
+
+
 @dataclass(slots=True)
 class Module:
     """One module of the checkout.
@@ -35,6 +41,8 @@ class Module:
             may look into a body, or at what only a body decides (`locals`, `end_line`), past the methods below.
         evaluated: of these, the functions whose messages were read as well.
         declared: names that functions were asked for by `may_declare`.
+        asked: names that were looked up among those that its top level binds, found or not (see `unasked`). `EVERY`
+            stands for who went through all functions or names, `STEPS` for who counted the statements it executed.
     """
 
     name: str
@@ -44,6 +52,7 @@ class Module:
     read: set[int] = field(default_factory=set, repr=False)
     evaluated: set[int] = field(default_factory=set, repr=False)
     declared: set[str] = field(default_factory=set, repr=False)
+    asked: set[str] = field(default_factory=set, repr=False)
     _names: dict[str, Expression] = field(default_factory=dict, repr=False)
     _bodies: dict[int, list[Statement]] = field(default_factory=dict, repr=False)
     _evaluated: dict[int, list[Statement]] = field(default_factory=dict, repr=False)
@@ -72,6 +81,11 @@ class Module:
         body = effective(statements(self.facts.functions[index]), self._speech, messages=messages)
         share(body, self._names)
         return body
+
+    def function_named(self, qualname: str) -> FunctionFacts | None:
+        """The first function of this name."""
+        self.asked.add(qualname.partition(".")[0])
+        return next((item for item in self.facts.functions if item.qualname == qualname), None)
 
     def may_declare(self, index: int, name: str) -> bool:
         """Whether a function may assign a global of this name; its body need not be decoded for it."""
@@ -133,6 +147,8 @@ class Project:
         #: All that is asked of text; and by `TextIndex`, which modules to read for theirs.
         self.questions = Questions(sources.text)
         self.hints: list[HintLog] = []
+        #: The linker's cells by module and name; who reads a cell has looked the name up.
+        self.cells: Mapping[str, Mapping[str, Cell]] = {}
         #: Headers of functions in files, where they were counted.
         self.counted: dict[str, int] = {}
 
@@ -173,6 +189,14 @@ class Project:
     def loaded(self) -> list[Module]:
         """Modules loaded so far, in order of name."""
         return [self._loaded[name] for name in sorted(self._loaded)]
+
+    def note_lookups(self) -> None:
+        """Keep which names of modules linking has looked up, and let go of its cells."""
+        for name, cells in self.cells.items():
+            module = self._loaded.get(name)
+            if module is not None:
+                module.asked.update(key for key, cell in cells.items() if cell.readers is not None)
+        self.cells = {}
 
     def prefetch(self, names: Iterable[str]) -> None:
         """Begin to parse modules that will be wanted."""

@@ -41,6 +41,7 @@ from sgl_graph.analyzer.static.config.values import (
     unknown,
 )
 from sgl_graph.analyzer.static.extract import facts as f
+from sgl_graph.analyzer.static.extract.unasked import EVERY
 
 _MEMO_DECORATORS = {"functools.lru_cache", "functools.cache", "functools.lru_cache()"}
 _DECORATORS = {
@@ -462,8 +463,11 @@ class Calls(Objects):
             names: dict[str, None] = {}
             for name in self.project.names():
                 found = self.project.module(name) if name.startswith(profile.OVERRIDE_PACKAGE) else None
-                for index in range(len(found.facts.functions)) if found is not None else ():
-                    keys = walking.literal_keys(found.evaluated_body(index)) if found is not None else ()
+                if found is None:
+                    continue
+                found.asked.add(EVERY)
+                for index in range(len(found.facts.functions)):
+                    keys = walking.literal_keys(found.evaluated_body(index))
                     names.update(dict.fromkeys(key for key in keys if key in fields))
             self._overridable = list(names)
         return self._overridable or []

@@ -28,6 +28,7 @@ from sgl_graph.analyzer.static.config.values import (
     unknown,
 )
 from sgl_graph.analyzer.static.extract import facts as f
+from sgl_graph.analyzer.static.extract.unasked import STEPS
 
 _MAX_STEPS = 600_000
 _MAX_DEPTH = 90
@@ -150,6 +151,7 @@ class Machine(Operations):
             facts = module.module.facts
             eager = module.name.startswith(profile.EAGER_PACKAGES)
             counts = _bindings(facts)
+            module.module.asked.add(STEPS)
             for statement in facts.body:
                 if not self._bind_lazily(module, statement, counts, eager):
                     self._run_guarded(module, statement)
@@ -253,6 +255,7 @@ class Machine(Operations):
 
     def module_name(self, module: ModuleV, name: str) -> Value:
         """A name that a module's body binds, or ABSENT."""
+        module.module.asked.add(name)
         if name in module.names:
             return self.force(module.names, name)
         for star in module.stars:
@@ -292,6 +295,7 @@ class Machine(Operations):
                 if value is not ABSENT:
                     return value
             frame = frame.parent
+        module.module.asked.add(name)
         if name in module.names:
             value = self.force(module.names, name)
             return _present(value) if type(value) is Fuzzy else value

@@ -22,6 +22,7 @@ from sgl_graph.analyzer.static.config.values import (
     taint,
 )
 from sgl_graph.analyzer.static.extract import facts as f
+from sgl_graph.analyzer.static.extract.unasked import EVERY
 
 _MAX_ITERATIONS = 5000
 _LEAVING = ("return", "break", "continue")
@@ -213,6 +214,7 @@ class SimpleStatements(Expressions):
             self._import_external(source)
         if statement[4] == "*":
             if module is not None:
+                module.module.asked.add(EVERY)
                 self.frames[-1].module.stars.append(module)
             return FELL_THROUGH
         for name, renamed in statement[4]:

@@ -47,11 +47,24 @@ def speech_of(facts: f.ModuleFacts) -> Speech:
     once = {name for name, count in bound.names.items() if count == 1} - local
     loggers = frozenset(name for name in _made(facts, bound) if name in once)
     plain = (_ERRORS | {"print"}) - bound.names.keys() - local
+    declared = declared_global(facts, loggers | plain)
+    return Speech(loggers - declared, plain - declared)
+
+
+def bound_at_top(facts: f.ModuleFacts) -> dict[str, int]:
+    """Names that a module's top level binds, or may, with how often."""
+    bound = _Bound()
+    bound.block(facts, facts.body)
+    return bound.names
+
+
+def declared_global(facts: f.ModuleFacts, names: Iterable[str]) -> set[str]:
+    """Of some names those that a function or a class of the module may bind at its top level."""
     declaring = [body for item in facts.functions if _GLOBAL in (body := bytes(item.body))]
-    declared = {name for name in (*loggers, *plain) if any(name.encode() in body for body in declaring)}
+    declared = {name for name in names if any(name.encode() in body for body in declaring)}
     for item in facts.classes:
         declared |= set(_globals(item.body))
-    return Speech(loggers - declared, plain - declared)
+    return declared
 
 
 def effective(body: list[f.Statement], speech: Speech, *, messages: bool) -> list[f.Statement]:

@@ -8,7 +8,7 @@ A function's body counts only where it was read: it is its header, not its place
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -47,14 +47,15 @@ class Shape:
     read: list[int] = field(default_factory=list)
 
 
-def shape_of(facts: f.ModuleFacts, reads: Callable[[int, int], int]) -> Shape:
+def shape_of(facts: f.ModuleFacts, reads: Callable[[int, int], int], without: Container[int] = ()) -> Shape:
     """The shape of a module.
 
     Args:
+        without: positions in the module's body of statements that do not count.
         reads: how much of a function's body counts, by the number of functions met before it and its index.
     """
     walk = _Walk(facts, reads)
-    body = walk.statements(facts.body)
+    body = walk.statements([item for position, item in enumerate(facts.body) if position not in without])
     found = walk.shape
     found.digest_input = msgspec.msgpack.encode([facts.error, body])
     return found

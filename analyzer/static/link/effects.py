@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from sgl_graph.analyzer.static.checkout.project import Module
 from sgl_graph.analyzer.static.checkout.questions import question
 from sgl_graph.analyzer.static.extract.facts import Expression, Statement
+from sgl_graph.analyzer.static.extract.unasked import EVERY
 from sgl_graph.analyzer.static.link.heap import Activation
 from sgl_graph.analyzer.static.link.values import ClassValue, Instance
 
@@ -179,6 +180,7 @@ def _imports(text: bytes, package: str) -> Iterable[str]:
 
 def _registrars(module: Module) -> set[str]:
     """Functions of a module that put one of their parameters, or what they make of it, into a container they do not own."""
+    module.asked.add(EVERY)
     found: set[str] = set()
     for index, function in enumerate(module.facts.functions):
         # A decorator's inner function stores what the decorated function is: the outer one's name is what is called.

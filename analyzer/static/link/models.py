@@ -210,6 +210,7 @@ class Models(Library):
                                 if name.startswith(pattern.prefix) and name.endswith(pattern.suffix):
                                     found |= self._in.attributes.of_instance(concrete, name)
             elif isinstance(owner, ModuleValue):
+                self._world.enumerated(owner.name)
                 for name in list(self._world.globals.get(owner.name, {})):
                     if name.startswith(pattern.prefix) and name.endswith(pattern.suffix):
                         found |= self._in.attributes.of_module(owner.name, name)

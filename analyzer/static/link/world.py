@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable
 from sgl_graph.analyzer.static.checkout.project import Module, Project
 from sgl_graph.analyzer.static.checkout.questions import question
 from sgl_graph.analyzer.static.extract.facts import Expression
+from sgl_graph.analyzer.static.extract.unasked import EVERY
 from sgl_graph.analyzer.static.link.cells import Cell, cell_in
 from sgl_graph.analyzer.static.link.frame import Frame, GuardLink, openness
 from sgl_graph.analyzer.static.link.heap import Activation, Heap
@@ -126,6 +127,7 @@ class World:
         self.heap = Heap()
         self.kept_externals = (*kept_externals, *_STANDARD)
         self.globals: dict[str, dict[str, Cell]] = {}
+        project.cells = self.globals
         #: Modules that executed import statements name, whether or not anything reads a name of them.
         self.imported: set[str] = set()
         self.functions: dict[Hashable, FunctionValue] = {}
@@ -187,6 +189,12 @@ class World:
             self._serial += 1
             known = self.containers[(kind, key)] = Container(kind, self._serial, self.heap)
         return known
+
+    def enumerated(self, name: str) -> None:
+        """Note that all names of a module's top level were gone through."""
+        module = self.project.module(name)
+        if module is not None:
+            module.asked.add(EVERY)
 
     # -- class-level names
 

@@ -21,7 +21,7 @@ def worker_entries(project: Project) -> list[tuple[str, str]]:
     for role, name in profile.WORKER_ENTRIES:
         module_name, _, function = name.partition(":")
         module = project.module(module_name)
-        if module is not None and any(f.qualname == function for f in module.facts.functions):
+        if module is not None and module.function_named(function) is not None:
             found.append((role, name))
     return found
 
@@ -52,8 +52,9 @@ def workers(project: Project, settings: Mapping[str, Any], reached: Iterable[str
             continue
         module_name, _, function = name.partition(":")
         module = project.module(module_name)
-        assert module is not None
-        line = next(f.line for f in module.facts.functions if f.qualname == function)
+        started = module.function_named(function) if module is not None else None
+        assert module is not None and started is not None
+        line = started.line
         count, source = _count(role, settings)
         found.append(
             WorkerEntry(

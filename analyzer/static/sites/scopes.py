@@ -8,6 +8,7 @@ from typing import Any
 
 from sgl_graph.analyzer.static.checkout.project import Module, dotted_text
 from sgl_graph.analyzer.static.extract.facts import ClassFacts, Expression, FunctionFacts, Statement
+from sgl_graph.analyzer.static.extract.unasked import EVERY
 
 LOCALS = ".<locals>"
 
@@ -169,6 +170,7 @@ def public(qualname: str) -> str:
 
 def scopes_of(module: Module) -> Scope:
     """The scope tree of one module."""
+    module.asked.add(EVERY)
     return Scope(module, "", "module", 1, None, None)
 
 

@@ -117,6 +117,15 @@ EDITS: dict[str, tuple[str, Callable[[str], str], bool | None]] = {
     "name-of-an-import-shadowed": (MANAGER, end("\n\nLoRAMemoryPool = dict\n"), False),
     "new-name": (POOL, end("\n\nLIMIT = 3\n"), None),
     "new-function": (POOL, end("\n\ndef unused(pool):\n    return pool.init_buffers()\n"), None),
+    "new-function-where-none-was-gone-through": (
+        COMMON,
+        end("\n\ndef unused(pool, size=3):\n    return launch_server(pool, size)\n"),
+        True,
+    ),
+    "new-constant": (COMMON, end("\n\nLIMIT = 3\n"), True),
+    "new-import": (COMMON, before("import signal", "from bisect import insort\n"), True),
+    "decorated-function": (COMMON, end("\n\n@lru_cache\ndef unused():\n    pass\n"), False),
+    "function-that-was-called-replaced": (COMMON, end("\n\nkill_process_tree = None\n"), None),
     "method-overridden": (
         "lora/backend/base_backend.py",
         end("\n\n@register_lora_backend('third')\nclass Third(LoRABackend):\n    def prepare(self):\n        pass\n"),

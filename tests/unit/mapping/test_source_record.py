@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from sgl_graph.analyzer.static.checkout.project import HintLog, Project
 from sgl_graph.analyzer.static.checkout.questions import At, question
+from sgl_graph.analyzer.static.extract.unasked import EVERY, STEPS
 from sgl_graph.runtime.checkout import CheckoutSources
 from sgl_graph.runtime.fact_store import FactStore
 from sgl_graph.runtime.rebased import rebased
@@ -37,6 +38,13 @@ class Table:
         assert key, "no key"
         return [key,
                 self]
+
+
+def spare(name, *, size=3):
+    return [name, size]
+
+
+LIMIT = 3
 """
 SEEN = "# only looked through\n\n\ndef seen():\n    return Process(1)\n"
 GET = 3
@@ -60,6 +68,8 @@ def folder(tmp_path: Path) -> Path:
     (package / "__init__.py").write_text("")
     (package / "read.py").write_text(READ)
     (package / "seen.py").write_text(SEEN)
+    (package / "inner").mkdir()
+    (package / "inner" / "some.py").write_text("")
     return tmp_path
 
 
@@ -71,9 +81,11 @@ def recorded(folder: Path) -> Record:
     """The record of an analysis that reads two functions of a module, and asks the texts of two."""
     files = sources(folder)
     project = Project(files)
+    assert project.module("app") is not None
     module = project.module("app.read")
     assert module is not None
-    assert [function.name for function in module.facts.functions] == ["read", "unread", "<lambda>", "get"]
+    assert [function.name for function in module.facts.functions] == ["read", "unread", "<lambda>", "get", "spare"]
+    module.asked.update(["unread", "Table", "missing", "os"])
     module.function_body(0)
     module.evaluated_body(GET)
     assert not module.may_declare(1, "counter")
@@ -95,7 +107,7 @@ def carried(folder: Path, record: Record) -> Carried | None:
 
 def test_untouched_files_hold(folder: Path) -> None:
     record = recorded(folder)
-    assert [len(record["files"][path]) for path in sorted(record["files"])] == [1, 4, 1]
+    assert [len(record["files"][path]) for path in sorted(record["files"])] == [5, 1, 5, 1]
     assert carried(folder, record) == Carried(record, {})
 
 
@@ -141,7 +153,44 @@ def test_untouched_files_hold(folder: Path) -> None:
         # headers and top level
         ("read.py", READ.replace("unread(name)", "unread(name, more=1)"), False),
         ("read.py", READ.replace("def unread", "@os.wraps\ndef unread"), False),
-        ("read.py", READ + "VALUE = 1\n", False),
+        # names that nobody looked up
+        ("read.py", READ + "VALUE = -1\n", True),
+        ("read.py", READ + "OTHER = VALUE = 'text'\n", True),
+        ("read.py", READ + "missing = 1\n", False),
+        ("read.py", READ + "VALUE = missing = 1\n", False),
+        ("read.py", READ + "VALUE = read\n", False),
+        ("read.py", READ + "VALUE = []\n", False),
+        ("read.py", READ + "VALUE: int = 1\n", False),
+        ("read.py", READ + "VALUE = 1\nVALUE = 2\n", False),
+        ("read.py", READ + "print = 1\n", False),
+        ("read.py", READ + "__all__ = 1\n", False),
+        ("read.py", READ + "inner = 1\n", True),
+        ("__init__.py", "inner = 1\n", False),  # a module of the package
+        ("__init__.py", "outer = 1\n", True),
+        ("read.py", READ.replace("LIMIT = 3", "LIMIT = 4"), True),
+        ("read.py", READ.replace("LIMIT = 3", "LIMIT = read"), False),
+        ("read.py", READ.replace("LIMIT = 3\n", ""), True),
+        ("read.py", READ.replace("LIMIT = 3", "def LIMIT():\n    return 3"), True),
+        ("read.py", READ.replace("LIMIT = 3", "LIMIT = 3\n\n\ndef more():\n    global LIMIT"), False),
+        ("read.py", READ + "\n\ndef more(name, size=None, *names) -> str:\n    return read(name)\n", True),
+        ("read.py", READ.replace("class Table", "async def more():\n    pass\n\n\nclass Table"), True),
+        ("read.py", READ + "\n\n@read\ndef more():\n    pass\n", False),
+        ("read.py", READ + "\n\ndef more(name=read):\n    pass\n", False),
+        ("read.py", READ + "\n\ndef missing():\n    pass\n", False),
+        ("read.py", READ + "\n\nif read:\n    def more():\n        pass\n", False),
+        ("read.py", READ + "\n\nclass More:\n    pass\n", False),
+        ("read.py", READ + "\n\ndef read():\n    pass\n", False),
+        ("read.py", READ.replace("size=3", "size=4, **more"), True),
+        ("read.py", READ.replace("def spare", "@read\ndef spare"), False),
+        ("read.py", READ.replace("def spare(name, *, size=3):\n    return [name, size]\n", ""), True),
+        ("read.py", READ.replace("import os\n", "import json\nimport os\n"), True),
+        ("read.py", READ.replace("import os\n", "import os.path\nimport os\n"), False),
+        ("read.py", READ.replace("import os\n", "import os\nfrom json import dumps, loads as read_json\n"), True),
+        ("read.py", READ.replace("import os\n", "import os\nfrom json import dumps as missing\n"), False),
+        ("read.py", READ.replace("import os\n", "import os\nfrom json import *\n"), False),
+        ("read.py", READ.replace("import os\n", "import os\nfrom app import inner\n"), False),
+        ("read.py", READ.replace("import os\n", "import os\nfrom . import inner\n"), False),
+        ("read.py", READ.replace("import os\n", "import os\nimport app.inner\n"), False),
         ("read.py", READ.replace("class Table", "class Table(dict)"), False),
         ("read.py", READ.replace("import os", "import os as os"), False),
         ("read.py", READ + "def half(:\n", False),
@@ -165,6 +214,24 @@ def test_an_edit_holds_only_where_the_analysis_cannot_tell(folder: Path, name: s
     assert text not in (READ, SEEN)
     (folder / "app" / name).write_text(text)
     assert (carried(folder, record) is not None) is holds
+
+
+def test_where_everything_was_gone_through_a_new_name_does_not_hold(folder: Path) -> None:
+    record = recorded(folder)
+    (folder / "app" / "read.py").write_text(READ + "VALUE = 1\n")
+    assert carried(folder, record) is not None
+    assert record["files"]["app/read.py"][4] == ["Table", "missing", "os", "unread"]
+    record["files"]["app/read.py"][4] = [EVERY]
+    assert carried(folder, record) is None
+
+
+def test_where_statements_were_counted_one_more_does_not_hold(folder: Path) -> None:
+    record = recorded(folder)
+    record["files"]["app/read.py"][4].append(STEPS)
+    (folder / "app" / "read.py").write_text("import json\n" + READ)
+    assert carried(folder, record) is None
+    (folder / "app" / "read.py").write_text("from json import dumps\n" + READ)
+    assert carried(folder, record) is not None
 
 
 def test_lines_are_paired_and_the_record_goes_on_from_there(folder: Path) -> None:

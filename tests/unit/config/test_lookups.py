@@ -1,0 +1,50 @@
+"""Which names of a module the evaluation looks up, and that it counts the statements which it executes."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+_spec = importlib.util.spec_from_file_location("config_programs", Path(__file__).with_name("programs.py"))
+assert _spec is not None and _spec.loader is not None
+programs = importlib.util.module_from_spec(_spec)
+sys.modules["config_programs"] = programs
+_spec.loader.exec_module(programs)
+
+
+def asked(body: str, head: str = "import other") -> set[str]:
+    files = {
+        "program.py": f"{head}\n\ndef main():\n    {body}\n",
+        "other.py": "VALUE = 1\n\ndef idle():\n    return VALUE\n",
+    }
+    machine = programs.Evaluator(programs.project(files), programs.LaunchFacts())
+    programs.run(machine, "main")
+    found = machine.project.module("other")
+    assert found is not None
+    return set(found.asked)
+
+
+@pytest.mark.parametrize(
+    ("body", "names"),
+    [
+        ("return other.VALUE", {"VALUE"}),
+        ("return other.idle", {"idle"}),
+        ("return other.idle()", {"idle", "VALUE"}),
+        ("return getattr(other, 'missing', 3)", {"missing"}),
+        ("return hasattr(other, 'miss' + 'ing')", {"missing"}),
+        ("from other import idle as one\n    return one", {"idle"}),
+    ],
+)
+def test_names_are_noted_whether_they_are_found_or_not(body: str, names: set[str]) -> None:
+    assert asked(body) == {*names, "import"}
+
+
+def test_an_import_of_everything_goes_through_all_names() -> None:
+    assert "*" in asked("return VALUE", "from other import *")
+
+
+def test_a_module_that_was_not_executed_counts_nothing() -> None:
+    assert asked("return 1", "") == set()

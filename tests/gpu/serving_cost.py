@@ -1,19 +1,23 @@
 """What watching costs a real SGLang: one serving command ordinary and with parts of the probe, measured in turn on a quiet GPU.
 
 usage: python3 tests/gpu/serving_cost.py --bundle DIR --out DIR [--model 8b|wide|tiny] [--limit SECONDS] [--rounds N] [--map FILE]
+       [--variants NAME...] [--copies N]
 
 Models: `8b` has the shape of Llama 3.1 8B and dummy weights; `wide` and `tiny` are far smaller, so that the host's part of a step,
 which is where a probe costs, is as large as it can be.
 
 Variants: `ordinary` has no probe; `hooks` sees captures and replays, reads labels and writes receipts; `no-stacks` inspects
 graphs and follows the allocator besides; `whole` gathers stacks with the allocator's events, as `sgl-graph run` does. All
-servers start at the same moment, are up together, and are idle but for the one that is measured; rounds go through the variants
-in alternating order, so that drift of the host falls on each. OUT/cost-MODEL.json holds every measurement, OUT/cost-MODEL.md the table.
+servers start at the same moment and are up together; all but the one that is measured are stopped (SIGSTOP), for an idle scheduler spins and
+takes a core from its neighbours. Rounds go through the servers in alternating order, so that drift of the host falls on each. Processes of the
+same command differ by some per cent: --copies N starts N servers of each variant. OUT/cost-MODEL.json holds every measurement, OUT/cost-MODEL.md the
+table.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import json
 import os
@@ -72,7 +76,7 @@ class Serving:
     def __init__(self, name: str, model: Path, flags: str, number: int, site: Path, map_bytes: bytes | None) -> None:
         self.name, self.port = name, 25000 + 10 * number
         self.url = f"http://127.0.0.1:{self.port}"
-        self.log = WORK / "cost" / f"{name}.log"
+        self.log = WORK / "cost" / f"{name.replace('/', '-')}.log"
         self.log.parent.mkdir(parents=True, exist_ok=True)
         environment = {
             **os.environ,
@@ -141,6 +145,15 @@ class Serving:
             except OSError:
                 time.sleep(0.1)  # the last answer is not yet accounted for
 
+    def pause(self) -> None:
+        """Stop its whole group until `go_on`."""
+        os.killpg(self.process.pid, signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """Let it run again, and settle."""
+        os.killpg(self.process.pid, signal.SIGCONT)
+        time.sleep(0.3)
+
     def family(self) -> list[Any]:
         """Its processes."""
         import psutil
@@ -159,9 +172,12 @@ class Serving:
         return sum(own) / 2**20 if own else None
 
     def stop(self) -> None:
-        """End its whole group."""
+        """End its whole group, once its receipts are closed."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGCONT)
         if self.injection is not None:
             self.injection.seal()
+            time.sleep(0.5)
         for number in (signal.SIGTERM, signal.SIGKILL):
             try:
                 os.killpg(self.process.pid, number)
@@ -172,17 +188,22 @@ class Serving:
 
 def injected(name: str, folder: Path, map_bytes: bytes | None) -> Any:
     """The injection of a variant, or None."""
-    settings = VARIANTS[name]
+    settings = VARIANTS[variant_of(name)]
     if settings is None:
         return None
     import shutil
 
     from sgl_graph.runtime.inject import ProbeSettings, write_injection
 
-    target = folder / name
+    target = folder / name.replace("/", "-")
     shutil.rmtree(target, ignore_errors=True)
     chosen = ProbeSettings(run="cost", launch="instrumented", receipts=target / "receipts", **settings)
     return write_injection(target / "inject", chosen, map_bytes)
+
+
+def variant_of(name: str) -> str:
+    """The variant of a server: `whole/2` is the second one of `whole`."""
+    return name.partition("/")[0]
 
 
 def serving_command(model: Path, port: int, nccl_port: int, flags: str) -> list[str]:
@@ -234,23 +255,39 @@ def captured_seconds(log: str) -> float:
     return sum(float(seconds) for seconds in re.findall(r"Capture .*? end\. elapsed=([\d.]+) s", log))
 
 
-def inspected(folder: Path) -> dict[str, float]:
-    """What reading graphs took, by the receipts: milliseconds a capture, and how many there were."""
-    spent = []
+def inspected(folder: Path) -> dict[str, Any]:
+    """What watching took, by the receipts: captures and the milliseconds of reading them, and what the footers say."""
+    spent: list[float] = []
+    watched: dict[str, float] = {}
+    certified = 0
     for path in sorted(folder.glob("*.jsonl")):
         for line in path.read_text().splitlines():
             record = json.loads(line) if line.endswith("}") else {}
             if record.get("k") == "capture":
                 spent.append(sum((record.get("spent") or {}).values()) / 1000)
-    return {"captures": len(spent), "milliseconds": round(sum(spent), 1)}
+            elif record.get("k") == "footer":
+                for what, amount in (record.get("watched") or {}).items():
+                    watched[what] = round(watched.get(what, 0) + amount, 3)
+            elif record.get("k") == "recorder" and str(record.get("detail")).startswith("certificates"):
+                certified += 1
+    return {
+        "captures": len(spent),
+        "milliseconds": round(sum(spent), 1),
+        "watched": watched,
+        "certified": certified,
+    }
 
 
-def table(model: str, found: dict[str, Measured], inspection: dict[str, dict[str, float]]) -> str:
-    """The measurements as Markdown."""
-    plain = found["ordinary"]
+def table(model: str, found: dict[str, Measured], inspection: dict[str, dict[str, Any]]) -> str:
+    """The measurements as Markdown; ratios are to the median over all servers without a probe."""
+    plain: dict[str, list[float]] = {}
+    for name, one in found.items():
+        if variant_of(name) == "ordinary":
+            for what, rates in one.tokens_a_second.items():
+                plain.setdefault(what, []).extend(rates)
 
     def cell(variant: Measured, what: str) -> str:
-        own, base = variant.tokens_a_second.get(what), plain.tokens_a_second.get(what)
+        own, base = variant.tokens_a_second.get(what), plain.get(what)
         if not own or not base:
             return "not measured"
         return f"{median(own):,.0f} ({median(own) / median(base):.3f})"
@@ -265,8 +302,21 @@ def table(model: str, found: dict[str, Measured], inspection: dict[str, dict[str
         host = " / ".join(f"{value:,.0f}" for value in one.host_mib.values())
         device = "-" if one.device_mib is None else f"{one.device_mib:,.0f} MiB"
         lines.append(f"| {name} | {' | '.join(cells)} | {start} | {one.capture:.2f} s | {host} MiB | {device} |")
+    pooled: dict[str, dict[str, list[float]]] = {}
+    for name, one in found.items():
+        for what, rates in one.tokens_a_second.items():
+            pooled.setdefault(variant_of(name), {}).setdefault(what, []).extend(rates)
+    for name, measured in pooled.items():
+        ratios = ", ".join(
+            f"{what} {median(rates) / median(plain[what]):.3f}" for what, rates in measured.items() if what in plain
+        )
+        lines.append(f"\n{name}, all servers and rounds, median to median: {ratios}")
     for name, counted in inspection.items():
-        lines.append(f"\n{name}: {counted['captures']:.0f} captures read in {counted['milliseconds']} ms.")
+        watched = ", ".join(f"{what} {amount:,.1f}" for what, amount in counted["watched"].items())
+        lines.append(
+            f"\n{name}: {counted['captures']:.0f} captures read in {counted['milliseconds']} ms; "
+            f"watched: {watched or 'not told'}; certificates began {counted['certified']} times."
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -299,6 +349,8 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=240.0)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--map", type=Path)
+    parser.add_argument("--variants", nargs="+", choices=sorted(VARIANTS), default=list(VARIANTS))
+    parser.add_argument("--copies", type=int, default=1)
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     site, tool = unpack(args.bundle)
@@ -308,12 +360,17 @@ def main() -> None:
     maker, flags = MODELS[args.model]
     model = getattr(tiny_models, maker)(WORK / maker)
     map_bytes = args.map.read_bytes() if args.map and args.map.exists() else None
-    found = {name: Measured() for name in VARIANTS}
+    numbered = [f"/{number}" if number > 1 else "" for number in range(1, args.copies + 1)]
+    found = {name + number: Measured() for number in numbered for name in args.variants}
     servers: dict[str, Serving] = {}
-    numbers = {name: number for number, name in enumerate(VARIANTS)}
+    numbers = {name: number for number, name in enumerate(found)}
 
     def write() -> None:
-        inspection = {name: inspected(WORK / "cost" / name / "receipts") for name in servers if VARIANTS[name] == {}}
+        inspection = {
+            name: inspected(WORK / "cost" / name.replace("/", "-") / "receipts")
+            for name in servers
+            if VARIANTS[variant_of(name)] is not None
+        }
         body = {name: vars(one) for name, one in found.items()}
         (args.out / f"cost-{args.model}.json").write_text(
             json.dumps(
@@ -323,7 +380,7 @@ def main() -> None:
         (args.out / f"cost-{args.model}.md").write_text(table(args.model, found, inspection))
 
     try:
-        for name in VARIANTS:
+        for name in found:
             servers[name] = Serving(name, model, flags, numbers[name], site, map_bytes)
         waiting = dict(servers)
         while waiting:
@@ -338,17 +395,20 @@ def main() -> None:
         for server in servers.values():
             server.generate(prompts(8, _PROMPT), 64)
             server.prefill(0.1)
+        for server in servers.values():
+            server.pause()
         slowest = 0.0
         for turn in range(args.rounds):
             began = time.monotonic()
             if turn and began - _BEGAN + slowest > args.limit - 10:
                 print(f"{turn} rounds: no time for another", flush=True)
                 break
-            names = ["ordinary", "whole", "no-stacks", "hooks"]
-            for name in names if turn % 2 == 0 else names[::-1]:
+            for name in list(found) if turn % 2 == 0 else list(found)[::-1]:
+                servers[name].go_on()
                 measure(servers[name], found[name])
                 found[name].host_mib = servers[name].host_memory()
                 found[name].device_mib = servers[name].device_memory()
+                servers[name].pause()
                 write()
             slowest = max(slowest, time.monotonic() - began)
     finally:

@@ -7,6 +7,8 @@ from __future__ import annotations
 BUDGET = 0.04
 #: An overload shorter than this is followed all the same: one set of requests of a run lasts less.
 PATIENCE = 1.5
+#: The same once a program has shown that it can keep such a load up: then each further one is taken for lasting sooner.
+PATIENCE_AGAIN = 0.5
 #: What recording an event costs the allocating thread, measured with Python stacks 30 frames deep (docs/measurements/probe-cost.md).
 RECORDING = 1.35e-6
 _WINDOW = 0.25
@@ -22,6 +24,7 @@ class Pace:
         self._over_since: float | None = None
         self._rate: tuple[float, int] | None = None
         self._calm_since: float | None = None
+        self._patience = PATIENCE
 
     def overloaded(self, now: float, events: int, seconds: float) -> bool:
         """Add a batch of `events` that took `seconds` to digest; says whether the overload has lasted.
@@ -42,7 +45,7 @@ class Pace:
             else:
                 self._over_since = None
             self._start, self._cost = now, 0.0
-        return self._over_since is not None and now - self._over_since >= PATIENCE
+        return self._over_since is not None and now - self._over_since >= self._patience
 
     def calm(self, now: float, counted: int) -> bool:
         """Says whether the program's event rate has been affordable for a while, given the allocator's own count.
@@ -64,3 +67,4 @@ class Pace:
     def reset(self) -> None:
         """Begin afresh, after a change of mode."""
         self.__init__()  # type: ignore[misc]
+        self._patience = PATIENCE_AGAIN

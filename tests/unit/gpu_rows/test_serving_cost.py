@@ -47,10 +47,18 @@ def test_what_inspection_took_is_read_from_receipts(tmp_path: Path) -> None:
         {"k": "capture", "spent": {"nodes": 1500, "allocator": 500}},
         {"k": "replays"},
         {"k": "capture", "spent": {"nodes": 1000}},
+        {"k": "recorder", "e": "on", "detail": "certificates: the program allocates too fast to follow"},
+        {"k": "recorder", "e": "on", "detail": "events are followed again"},
+        {"k": "footer", "watched": {"events": 12, "seconds": 0.5}},
     ]
     text = "\n".join(json.dumps(line) for line in lines) + '\n{"k":"capture","spe'
     (tmp_path / "w.jsonl").write_text(text)
-    assert cost.inspected(tmp_path) == {"captures": 2, "milliseconds": 3.0}
+    assert cost.inspected(tmp_path) == {
+        "captures": 2,
+        "milliseconds": 3.0,
+        "watched": {"events": 12, "seconds": 0.5},
+        "certified": 1,
+    }
 
 
 def test_the_table_holds_each_variant_against_the_ordinary_server() -> None:
@@ -62,6 +70,16 @@ def test_the_table_holds_each_variant_against_the_ordinary_server() -> None:
     assert "| 110 (1.000) |" in rows["ordinary"]
     assert "| 99 (0.900) |" in rows["whole"] and "1,024 MiB" in rows["whole"]
     assert rows["hooks"].count("not measured") == 3
+
+
+def test_copies_of_a_variant_are_pooled() -> None:
+    found = {name: cost.Measured() for name in ("ordinary", "whole", "ordinary/2", "whole/2")}
+    for number, one in enumerate(found.values()):
+        one.tokens_a_second = {"decode-8": [100.0 - 10 * number]}
+    text = cost.table("wide", found, {})
+    assert "| ordinary/2 | not measured (" not in text and "| 80 (0.889) |" in text
+    assert "whole, all servers and rounds, median to median: decode-8 0.889" in text
+    assert "ordinary, all servers and rounds, median to median: decode-8 1.000" in text
 
 
 def test_the_ladder_is_made_of_the_switches_of_the_probe() -> None:

@@ -32,6 +32,14 @@ def test_a_steady_load_with_short_gaps_is_an_overload() -> None:
     assert not any(light.overloaded(t / 10, 10 * n, 10 * n * 1.9e-6) for t, n in enumerate(steps))
 
 
+def test_a_program_that_was_overloaded_before_is_believed_sooner() -> None:
+    pace = Pace()
+    lasted = [next(t for t in range(100) if pace.overloaded(t / 10, 20_000, 0.01))]
+    pace.reset()
+    lasted.append(next(t for t in range(100) if pace.overloaded(t / 10, 20_000, 0.01)))
+    assert lasted == [15, 5]  # tenths of a second
+
+
 def test_calm_needs_a_low_rate_for_a_while() -> None:
     pace = Pace()
     assert not any(pace.calm(t / 2, 100_000 * t) for t in range(10))
@@ -135,4 +143,4 @@ def test_blocks_without_a_stack_are_followed_for_good(tmp_path: Path, monkeypatc
 
 
 def test_the_budget_is_what_the_documents_say() -> None:
-    assert cuda_pace.BUDGET == 0.04 and cuda_pace.PATIENCE == 1.5
+    assert (cuda_pace.BUDGET, cuda_pace.PATIENCE, cuda_pace.PATIENCE_AGAIN) == (0.04, 1.5, 0.5)

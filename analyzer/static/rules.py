@@ -188,8 +188,8 @@ _ALL = [
     Rule(
         "SGG064",
         "the capture ends in an exception",
-        "Every way through the capturing code, as the source has it, raises for what this path hands to it: the server dies "
-        "while it captures. Choose another backend for this phase, or another attention backend.",
+        "Every way through the capturing code, or through making what captures, raises for what this path hands to it, as "
+        "the source has it: the server dies while it captures. Choose another backend for this phase, or another attention backend.",
     ),
     Rule(
         "SGG065",

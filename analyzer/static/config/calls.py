@@ -158,7 +158,17 @@ class Calls(Objects):
     def run_function(
         self, function: FunctionV, arguments: list[Value], keywords: dict[str, Value], receiver: Value
     ) -> Value:
-        """Run a function in a frame of its own."""
+        """Run a function in a frame of its own; where the server does not run yet, what only it can answer is unknown."""
+        try:
+            return self._run_function(function, arguments, keywords, receiver)
+        except Raised as raised:
+            if self.raising is None or raised.place.file in self.raising:
+                raise
+            return unknown(["server"], self.place())
+
+    def _run_function(
+        self, function: FunctionV, arguments: list[Value], keywords: dict[str, Value], receiver: Value
+    ) -> Value:
         replaced = self.facts.replaced(self, function, arguments, keywords)
         if replaced is not ABSENT:
             return replaced

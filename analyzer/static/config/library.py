@@ -160,6 +160,8 @@ CONSTANTS.update(
     }
 )  # fmt: skip
 CONSTANTS["sys.modules"] = DictV({})
+# A saver that could be imported says so whatever it does: the package keeps the property for compatibility only.
+CONSTANTS["torch_memory_saver.torch_memory_saver.enabled"] = True
 
 
 @native("importlib.import_module", "builtins.__import__")

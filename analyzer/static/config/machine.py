@@ -73,6 +73,8 @@ class Machine(Operations):
         #: The resolution was given up: what the command does not give is unknown.
         self.unfinished = False
         self.asserting = True
+        #: Of a rehearsal: files whose code may raise; elsewhere it only says that no server runs yet. None: all may.
+        self.raising: set[str] | None = None
         #: Exceptions being handled, innermost last.
         self.handling: list[Raised] = []
         #: Statements that could not be evaluated, with the reason.

@@ -71,29 +71,57 @@ def failure_of(
 ) -> Failure | None:
     """The failure of a method of a class, where every way through it ends in a `raise`; None where any does not.
 
-    Only what the class and its ancestors raise themselves counts: other code may refuse what only a running server has.
+    Only what the class and its ancestors raise themselves counts.
 
     Args:
         arguments: values of the parameters by name.
         construction: those of its constructor, where the object is to be as that leaves it; else nothing is known of it.
     """
+
+    def perform(machine: Evaluator, stage: Stage) -> None:
+        holder, given = stage.object(class_qualname), dict(arguments(stage))
+        function = machine.get(holder, method) if holder is not ABSENT else ABSENT
+        if function is not ABSENT and not any(value is ABSENT for value in given.values()):
+            if construction is not None:
+                _construct(machine, holder, construction(stage))
+            machine.call(function, [], given)
+
+    return _failure(configuration, class_qualname, perform)
+
+
+def failure_of_maker(
+    configuration: ResolvedConfiguration,
+    class_qualname: str,
+    maker: str,
+    arguments: Callable[[Stage], Mapping[str, Value]],
+) -> Failure | None:
+    """As `failure_of`, for a function that makes the object: it ends on every way in what the object's class raises."""
+
+    def perform(machine: Evaluator, stage: Stage) -> None:
+        function = lookup(machine, maker)
+        if function is not ABSENT:
+            machine.call(function, [], dict(arguments(stage)))
+
+    return _failure(configuration, class_qualname, perform)
+
+
+def _failure(
+    configuration: ResolvedConfiguration, class_qualname: str, perform: Callable[[Evaluator, Stage], None]
+) -> Failure | None:
+    """What a performance ends in, where a class or an ancestor of it raises that; it leaves nothing behind."""
     machine = configuration.evaluator
     depth, frames = len(machine.levels), len(machine.frames)
     limit, control, line = machine.limit, machine.control, machine.line
     machine.levels.append(Level())
     machine.limit = machine.steps + _STEPS
-    stage = Stage(machine)
+    homes = _homes(machine, class_qualname)
+    # Other code may refuse what only a running server has: that is unknown, and whatever raises after it counts.
+    machine.raising = homes
     try:
-        holder, given = stage.object(class_qualname), dict(arguments(stage))
-        function = machine.get(holder, method) if holder is not ABSENT else ABSENT
-        if function is ABSENT or any(value is ABSENT for value in given.values()):
-            return None
-        if construction is not None:
-            _construct(machine, holder, construction(stage))
-        machine.call(function, [], given)
+        perform(machine, Stage(machine))
     except Raised as raised:
         cls = raised.value.cls if type(raised.value) is Instance else None
-        if raised.explicit and cls != External(_DOUBTFUL) and raised.place.file in _homes(machine, holder):
+        if raised.explicit and cls != External(_DOUBTFUL) and raised.place.file in homes:
             return Failure(describe(raised.value), raised.place)
     except (Unsupported, RecursionError):
         return None
@@ -101,12 +129,14 @@ def failure_of(
         machine.abandon(depth)
         del machine.frames[frames:]
         machine.limit, machine.control, machine.line = limit, control, line
+        machine.raising = None
     return None
 
 
-def _homes(machine: Evaluator, holder: Value) -> set[str]:
-    """Files of an object's class and of its ancestors in the checkout."""
-    return {cls.module.module.path for cls in machine.ancestry(holder.cls) if type(cls) is ClassV}
+def _homes(machine: Evaluator, class_qualname: str) -> set[str]:
+    """Files of a class and of its ancestors in the checkout."""
+    own = lookup(machine, class_qualname)
+    return {c.module.module.path for c in machine.ancestry(own) if type(c) is ClassV} if type(own) is ClassV else set()
 
 
 def _construct(machine: Evaluator, holder: Value, given: Mapping[str, Value]) -> None:
@@ -120,4 +150,4 @@ def _construct(machine: Evaluator, holder: Value, given: Mapping[str, Value]) ->
             del machine.frames[frames:]
 
 
-__all__ = ["Failure", "Stage", "failure_of"]
+__all__ = ["Failure", "Stage", "failure_of", "failure_of_maker"]

@@ -10,7 +10,7 @@ from sgl_graph.analyzer.static import profile
 from sgl_graph.analyzer.static.checkout.project import module_name
 from sgl_graph.analyzer.static.config.configuration import ResolvedConfiguration
 from sgl_graph.analyzer.static.config.protocol import Configuration
-from sgl_graph.analyzer.static.config.rehearsal import Failure, Stage, failure_of
+from sgl_graph.analyzer.static.config.rehearsal import Failure, Stage, failure_of, failure_of_maker
 from sgl_graph.analyzer.static.config.values import Value
 from sgl_graph.analyzer.static.paths.parts import short
 from sgl_graph.analyzer.static.sites.graphtypes import GraphTypes
@@ -39,11 +39,48 @@ def deaths(search: SiteSearch, configuration: Configuration | None, paths: Seque
     for path in paths:
         if path.reachable != "yes" or path.trigger != "startup" or path.runner == path.backend:
             continue
-        fatal = next(_of_table(search, configuration, path), None) or _of_attention(search, configuration, path)
+        fatal = (
+            _of_making(search, configuration, path)
+            or next(_of_table(search, configuration, path), None)
+            or _of_attention(search, configuration, path)
+        )
         if fatal is not None:
             by, failure = fatal
             found.append(Death(path, by, failure.text, failure.place.file, failure.place.line))
     return tuple(found)
+
+
+def _of_making(search: SiteSearch, configuration: ResolvedConfiguration, path: PathEntry) -> tuple[str, Failure] | None:
+    """What becomes of making the table, where every function that makes it for the runner raises."""
+    for table in [name for name in search.owners.tables.effects if short(name) == path.backend]:
+        failures = []
+        for maker in _makers(search, path.runner, table):
+
+            def arguments(stage: Stage, of: Scope = maker) -> dict[str, Value]:
+                return _required(stage, of, receiver=False)
+
+            failures.append(failure_of_maker(configuration, table, maker.name, arguments))
+        settled = [failure for failure in failures if failure is not None]
+        if settled and len(settled) == len(failures):
+            return path.backend, settled[0]
+    return None
+
+
+def _makers(search: SiteSearch, runner: str, table: str) -> list[Scope]:
+    """Functions that a runner's methods call and that make objects of a class."""
+    types = search.types
+    found: dict[str, Scope] = {}
+    for name in [name for name in search.owners.runners.effects if short(name) == runner]:
+        for method in (m for ancestor in types.mro(name) for m in types.methods(ancestor).values()):
+            for call in method.calls:
+                for tag in types.evaluate(method, call.expression[1]):
+                    scope = types.scopes.get(tag[5:]) if tag.startswith("func:") else None
+                    if scope is None or scope.owner is not None or scope.parent is None or scope.name in found:
+                        continue
+                    made = (types.evaluate(scope, inner.expression[1]) for inner in scope.calls)
+                    if any(f"class:{table}" in tags for tags in made):
+                        found[scope.name] = scope
+    return [found[name] for name in sorted(found)]
 
 
 def _of_table(
@@ -85,12 +122,12 @@ def _capturing(types: GraphTypes, table: str, effects: Mapping[str, frozenset[st
                 break
 
 
-def _required(stage: Stage, method: Scope) -> dict[str, Value]:
-    """Unknown values for the parameters without a default."""
+def _required(stage: Stage, method: Scope, *, receiver: bool = True) -> dict[str, Value]:
+    """Unknown values for the parameters without a default, but for the receiver."""
     assert method.function is not None
     return {
         parameter.name: stage.unknown()
-        for parameter in method.function.parameters[1:]
+        for parameter in method.function.parameters[receiver:]
         if parameter.default is None and parameter.kind not in ("*", "**")
     }
 

@@ -40,6 +40,7 @@ class Case:
         reached: methods whose captures and replays can execute; `left_out`: those whose cannot.
         gaps: codes of material gaps.
         classes: components that paths may not have.
+        environment: variables of the launch.
     """
 
     version: str
@@ -51,6 +52,7 @@ class Case:
     left_out: tuple[str, ...]
     gaps: tuple[str, ...] = field(default=())
     classes: tuple[str, ...] = field(default=())
+    environment: tuple[str, ...] = field(default=())
 
 
 CASES = {
@@ -82,6 +84,16 @@ CASES = {
         "0.5.17", LLAMA, "h200", "--attention-backend triton --cuda-graph-backend-decode breakable",
         ("target:decode DecodeCudaGraphRunner BreakableCudaGraphBackend", f"target:{SEGMENTED}"),
         (*SEGMENTS, *PREFILL), (*PLAIN_GRAPHS, *DRAFTS), ("SGG064",),
+    ),
+    # Without the variable the saver has no part in graphs.
+    "segments under the memory saver, which die": Case(
+        "0.5.23", LLAMA, "h200", "--enable-memory-saver", (DECODE, f"target:{SEGMENTED}"),
+        (*PLAIN_GRAPHS, *SEGMENTS, *PREFILL), DRAFTS, ("SGG004", "SGG064"),
+        environment=("SGLANG_MEMORY_SAVER_CUDA_GRAPH=1",),
+    ),
+    "segments beside a memory saver": Case(
+        "0.5.17", LLAMA, "h200", "--enable-memory-saver", (DECODE, f"target:{SEGMENTED}"),
+        (*PLAIN_GRAPHS, *SEGMENTS, *PREFILL), DRAFTS,
     ),
     "no graphs": Case(
         "0.5.23", LLAMA, "h200", "--disable-cuda-graph", (), (), (*PLAIN_GRAPHS, *SEGMENTS, *PREFILL, *DRAFTS),
@@ -128,7 +140,17 @@ def test_a_release_is_mapped_as_its_source_has_it(
         [
             *(sys.executable, "-m", "sgl_graph.cli", "preflight", "--checkout", str(sglang_source(case.version))),
             *("--device", case.device, "--model-config", str(tmp_path / "model.json"), "--format", "json"),
-            *("-o", str(report), "--", "python", "-m", "sglang.launch_server", "--model-path", "served/model"),
+            *(
+                "-o",
+                str(report),
+                *(word for pair in case.environment for word in ("--env", pair)),
+                "--",
+                "python",
+                "-m",
+                "sglang.launch_server",
+                "--model-path",
+                "served/model",
+            ),
             *case.command.format(draft=draft).split(),
         ],
         stdin=subprocess.DEVNULL,

@@ -107,6 +107,49 @@ PROGRAM = """
         def prepare(self, batch, capturing=False):
             assert self.ready and batch.mode.is_decode(), "only when ready"
 
+    class Choosy(Base):
+        def __init__(self, runner, saving=False):
+            self.groups = group_of("ranks")
+            self.adapter = adapter_of(saving)
+            if self.adapter is not None and self.adapter.enabled:
+                raise NotImplementedError("no saver here")
+
+        def copy_of(self, out):
+            return out
+
+        def fill(self, out, buffer):
+            pass
+
+    class Gentle(Choosy):
+        def __init__(self, runner, saving=False):
+            super().__init__(runner)
+
+    class Adapter:
+        enabled = True
+
+    def adapter_of(saving):
+        return Adapter() if saving else None
+
+    def make_choosy(runner):
+        return Choosy(runner, saving=True)
+
+    def make_gentle(runner):
+        return Gentle(runner, saving=True)
+
+    class Saving:
+        def __init__(self):
+            self.table = make_choosy(self)
+
+        def capture(self):
+            self.table.capture_one(1, Output)
+
+        def execute(self):
+            self.table.replay(1)
+
+    class Plain(Saving):
+        def __init__(self):
+            self.table = make_gentle(self)
+
     class Runner:
         def __init__(self, table: Strict, attention):
             self.table = table
@@ -146,14 +189,14 @@ def names(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
-def found(family: str, table: str, *attention: str) -> list[Death]:
+def found(family: str, table: str, *attention: str, runner: str = "Runner") -> list[Death]:
     project = Project(MemorySources({"sglang/srt/program.py": PROGRAM, "sglang/srt/state.py": STATE}))
     configuration = ResolvedConfiguration(Evaluator(project, LaunchFacts()), None, Starts(True), Launch([], {}))
     path = PathEntry(
         id="p",
         family=family,  # type: ignore[arg-type]
         worker="scheduler",
-        runner="Runner",
+        runner=runner,
         backend=table,
         name=f"target:{family}",
         sites=("s",),
@@ -201,6 +244,17 @@ def test_one_backend_that_takes_the_mode_is_enough_for_doubt() -> None:
 
 def test_assertions_prove_nothing() -> None:
     assert found("prefill-full", "Lenient", "Asserting") == []
+
+
+def test_a_table_that_refuses_to_be_made() -> None:
+    (death,) = found("prefill-breakable", "Choosy", runner="Saving")
+    assert (death.by, death.text) == ("Choosy", "NotImplementedError: no saver here")
+    assert death.line == line_of('NotImplementedError("no saver here")')
+
+
+def test_a_table_that_is_made_otherwise_is_no_death() -> None:
+    assert found("prefill-breakable", "Gentle", runner="Plain") == []
+    assert found("prefill-breakable", "Choosy") == []  # this runner makes none
 
 
 def test_what_other_code_refuses_before_the_server_runs_is_no_death() -> None:

@@ -82,6 +82,14 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Closure:
+    """What one call of a function that returns closures made: the call expression, and the functions that call the result."""
+
+    expression: Expression
+    callers: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Definition:
     """A function of the checkout: where it stands and what it is."""
 
@@ -125,6 +133,7 @@ class Linked:
         problems: file to reason, for files that could not be read.
         arguments: by class of the receiver (empty for none) and function: the texts, or None, that reached executions pass
             for a parameter; parameters that may be anything else are left out.
+        closures: by function and line of the call that made them.
     """
 
     project: Project
@@ -137,3 +146,4 @@ class Linked:
     problems: dict[str, str]
     functions_total: int
     arguments: dict[tuple[str, str], dict[str, frozenset[str | None]]] = field(default_factory=dict)
+    closures: dict[tuple[str, int], list[Closure]] = field(default_factory=dict)

@@ -21,6 +21,7 @@ from sgl_graph.analyzer.static.paths.inputs import PathInput
 from sgl_graph.analyzer.static.paths.labels import PHASES
 from sgl_graph.analyzer.static.paths.reach import Reachability, Reached
 from sgl_graph.analyzer.static.paths.settings import Settings
+from sgl_graph.analyzer.static.paths.splits import settled_splits
 from sgl_graph.analyzer.static.paths.topology import missing_entry, worker_entries, workers
 from sgl_graph.analyzer.static.paths.traffic import labels_of, traffic_for
 from sgl_graph.analyzer.static.sites.classify import Classifier, Surroundings
@@ -95,7 +96,7 @@ def build(
     around = Surroundings(device=request.device.kind)
     reached = [_reached(reach, settings.starts, raw, missing) for raw in search.sites]
     if reach is not None:
-        reached = reach.settled_entries(search.sites, reached)
+        reached = settled_splits(search.sites, reach.settled_entries(search.sites, reached))
     reached = [_in_open_phase(raw, answer, settings) for raw, answer in zip(search.sites, reached, strict=True)]
     saver = any(
         raw.form == "saver-context" and r.reachable != "no" for raw, r in zip(search.sites, reached, strict=True)

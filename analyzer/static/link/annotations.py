@@ -86,6 +86,13 @@ class Annotations:
         return frozenset(found)
 
 
+def is_plain(annotation: Expression) -> bool:
+    """Whether an annotation is one name: what it admits is all that the parameter may be, not even None besides."""
+    if annotation[0] == "v" and isinstance(annotation[1], str):
+        return _DOTTED.fullmatch(annotation[1]) is not None
+    return annotation[0] in ("n", "a")
+
+
 def _as_expression(dotted: str) -> Expression:
     first, *rest = dotted.strip(".").split(".")
     expression: Expression = ["n", first]

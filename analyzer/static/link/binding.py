@@ -67,6 +67,7 @@ def bind(
                     heap.write(activation.parameter(name), heap.read(cell_in(function.defaults, name)))
         else:
             rest = world.container("dict", (activation, "**"))
+            rest.given = True
             for keyword, values in arguments.keywords.items():
                 if keyword not in named:
                     world.put(rest, Constant.of(keyword), values)

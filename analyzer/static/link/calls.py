@@ -235,9 +235,11 @@ class Calls:
         self, function: FunctionValue, receiver: Value | None, arguments: Arguments, record: CallRecord, site: Hashable
     ) -> Activation:
         record.add_target(function.qualname)
+        self._world.closures.called(function, record)
         context: Hashable = None
         if self._factories.is_factory(function):
             context = ("factory", site, self._inside())
+            self._world.closures.made(site, record)
         elif not arguments.star and not arguments.double:
             context = self._constants(function, arguments)
         if isinstance(receiver, Instance) and receiver.fuzzy:

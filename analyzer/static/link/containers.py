@@ -334,7 +334,7 @@ class Containers:
             return None
         if present:
             return True if container.kind in ("tuple", "set") or container.length is not None else None
-        return None if vague or container.kind == "dict" else False
+        return None if vague or (container.kind == "dict" and not container.given) else False
 
     def _new(self, kind: str, site: Hashable, frame: Frame) -> Container:
         return self._world.container(kind, (frame.activation, site))

@@ -76,10 +76,12 @@ def _link(
     live = {k: _copy(record) if surveyed else record for k, record in world.records.items() if record.live}
     reached_names = {a.qualname for a in world.activations.values() if a.runs}
     arguments = _arguments(world)
+    closures = world.closures.by_place()
     if surveyed:
         _survey(interpreter, surveyed)
     linked = _assemble(world, entries, live, reached_names)
     linked.arguments = arguments
+    linked.closures = closures
     return linked
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 
 from sgl_graph.analyzer.static.extract.facts import NESTS, Expression
-from sgl_graph.analyzer.static.link.annotations import Annotations
+from sgl_graph.analyzer.static.link.annotations import Annotations, is_plain
 from sgl_graph.analyzer.static.link.assignments import Assignments
 from sgl_graph.analyzer.static.link.attributes import Attributes
 from sgl_graph.analyzer.static.link.calls import Calls
@@ -32,6 +32,7 @@ from sgl_graph.analyzer.static.link.values import (
     ANYTHING,
     JUST_NONE,
     NOTHING,
+    UNKNOWN,
     FunctionValue,
     ModuleValue,
     Value,
@@ -184,9 +185,11 @@ class Interpreter:
             frame.memories = activation.memories
         for parameter in function.facts.parameters:
             values = self.world.heap.read(activation.parameter(parameter.name))
-            if (not values or values == ANYTHING) and parameter.annotation is not None:
-                declared = self.annotations.types(parameter.annotation, activation, function.owner)
-                values = declared or values
+            if parameter.annotation is not None and (not values or UNKNOWN in values):
+                alone = not values or values == ANYTHING
+                if alone or is_plain(parameter.annotation):
+                    declared = self.annotations.types(parameter.annotation, activation, function.owner)
+                    values = (values - ANYTHING) | declared if declared else values
             if not values and activation.pessimistic:
                 values = ANYTHING
             self.assignments.bind(frame, parameter.name, values)

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 class Container(Value):
     """A list, tuple, set, dict or partial created at one place; its elements live in the heap."""
 
-    __slots__ = ("_heap", "_length", "_lengths", "_settled", "elements", "factory", "keys", "kind", "serial", "whole")
+    __slots__ = (
+        "_heap", "_length", "_lengths", "_settled", "elements", "factory", "given", "keys", "kind", "serial", "whole",
+    )  # fmt: skip
 
     def __init__(self, kind: str, serial: int, heap: Heap) -> None:
         self.kind = kind
@@ -30,6 +32,8 @@ class Container(Value):
         self.keys: Cell | None = None
         #: For `defaultdict`: the callable that makes a missing value.
         self.factory: Values = NOTHING
+        #: Whether a call made it of its keywords: no other key is in it than those that code is seen to put there.
+        self.given = False
 
     @property
     def length(self) -> int | None:

@@ -10,6 +10,7 @@ from sgl_graph.analyzer.static.checkout.questions import question
 from sgl_graph.analyzer.static.extract.facts import Expression
 from sgl_graph.analyzer.static.extract.unasked import EVERY
 from sgl_graph.analyzer.static.link.cells import Cell, cell_in
+from sgl_graph.analyzer.static.link.closures import Closures
 from sgl_graph.analyzer.static.link.frame import Frame, GuardLink, openness
 from sgl_graph.analyzer.static.link.heap import Activation, Heap
 from sgl_graph.analyzer.static.link.objects import Configured, Container
@@ -135,6 +136,7 @@ class World:
         self.containers: dict[Hashable, Container] = {}
         self.activations: dict[Hashable, Activation] = {}
         self.records: dict[tuple[str, int], CallRecord] = {}
+        self.closures = Closures()
         self.survey = False
         self.surveyed: frozenset[str] = frozenset()
         self.problems: dict[str, str] = {}

@@ -10,7 +10,8 @@ import networkx as nx
 from sgl_graph.analyzer.records.pathmap import Gate, Reach, Trigger
 from sgl_graph.analyzer.static import profile
 from sgl_graph.analyzer.static.extract.text import render
-from sgl_graph.analyzer.static.linked import Call, Guard, Linked, Truth
+from sgl_graph.analyzer.static.linked import Call, Closure, Guard, Linked, Truth
+from sgl_graph.analyzer.static.sites.callees import leaves
 from sgl_graph.analyzer.static.sites.rawsite import RawSite
 from sgl_graph.analyzer.static.sites.scopes import Scope
 from sgl_graph.analyzer.static.sites.tags import enclosing_method
@@ -87,7 +88,7 @@ class Reachability:
         if function.reachable == "no":
             return function
         wrapped = _names_of_wrapped(site) if site.form in _WRAPPING else ()
-        callers = self._callers_by_name(wrapped)
+        callers = self._callers_of_wrapper(site, wrapped) if wrapped else []
         if wrapped and not callers:
             return Reached("no", None, "nothing that runs calls it: only its wrapper is made")
         call = self._call_of(site)
@@ -168,6 +169,33 @@ class Reachability:
     def calls_of(self, target: str) -> list[Call]:
         """Calls that may lead to a function, or construct a class."""
         return self._calls_of.get(target, [])
+
+    def _callers_of_wrapper(self, site: RawSite, names: Sequence[str]) -> list[str]:
+        """Functions that run and call what wraps a split point: by its name, or as a value that they choose by it."""
+        named = self._callers_by_name(names)
+        closure = self._closure_of(site)
+        if closure is None:
+            return named
+        calling = [caller for caller in closure.callers if caller in self._linked.reached]
+        if not calling:
+            return []
+        return named or sorted(caller for caller in calling if self._mentions(caller, names))
+
+    def _closure_of(self, site: RawSite) -> Closure | None:
+        if site.call is None:
+            return None
+        made = self._linked.closures.get((_running(site.scope).name, site.call.line), ())
+        return next((closure for closure in made if closure.expression == site.call.expression), None)
+
+    def _mentions(self, function: str, names: Sequence[str]) -> bool:
+        """Whether a function's own body reads any of the names."""
+        definition = self._linked.definitions.get(function)
+        if definition is None:
+            return False
+        body = definition.module.function_body(definition.index)
+        return any(
+            leaf[1] in names if leaf[0] == "n" else leaf[0] == "a" and leaf[2] in names for leaf in leaves(["t", *body])
+        )
 
     def _callers_by_name(self, names: Iterable[str]) -> list[str]:
         """Functions that run and call a wrapped function by one of its names; the wrapper itself stands for all of them."""

@@ -289,3 +289,37 @@ def test_immutable_records_carry_what_their_own_maker_had(tmp_path: Path) -> Non
     assert "engines:Electric.start" in targets(p.edges("main:run_second"))
     assert "engines:Gas.start" not in targets(p.edges("main:run_second"))
     assert {"engines:Gas.start", "engines:Electric.start"} <= targets(p.edges("main:run_kept"))
+
+
+def test_a_keyword_that_no_call_gives_is_in_no_dictionary_of_them(tmp_path: Path) -> None:
+    p = program(
+        tmp_path,
+        """
+        # file: main.py
+        import outside
+
+        def special():
+            pass
+
+        def given(x, **options):
+            if any(name in options for name in ("score", "bias")):
+                special()
+
+        def stored(**options):
+            options["score"] = 1
+            if "score" in options:
+                special()
+
+        def forwarded(**options):
+            if "score" in options:
+                special()
+
+        def run():
+            given(1, scale=2)
+            stored()
+            forwarded(**outside.options)
+        """,
+        kept=(),
+    )
+    assert p.edges("main:given") == set()
+    assert p.edges("main:stored") == p.edges("main:forwarded") == {("main:special", "direct")}

@@ -53,6 +53,40 @@ def test_a_value_that_flows_says_more_than_its_annotation(tmp_path: Path) -> Non
     assert p.edges("main:use") == {("engines:Gas.start", "type")}
 
 
+def test_what_is_not_known_is_what_a_plain_annotation_says_beside_what_flows(tmp_path: Path) -> None:
+    p = program(
+        tmp_path,
+        """
+        # file: main.py
+        from typing import Optional
+        import outside
+
+        class Batch:
+            sums = False
+
+        def sums():
+            pass
+
+        def use(batch: Batch):
+            if batch.sums:
+                sums()
+
+        def maybe(batch: Optional[Batch]):
+            if batch is None:
+                sums()
+
+        def run():
+            use(Batch())
+            use(outside.batch())
+            maybe(Batch())
+            maybe(outside.batch())
+        """,
+        kept=(),
+    )
+    assert p.edges("main:use") == set()
+    assert p.edges("main:maybe") == {("main:sums", "direct")}
+
+
 def test_attribute_types_from_constructors_annotations_and_parameters(tmp_path: Path) -> None:
     p = program(
         tmp_path,

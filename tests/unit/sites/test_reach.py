@@ -7,6 +7,7 @@ from sgl_graph.analyzer.static.checkout.project import Project
 from sgl_graph.analyzer.static.link.driver import link
 from sgl_graph.analyzer.static.paths.chains import Chains
 from sgl_graph.analyzer.static.paths.reach import Reachability
+from sgl_graph.analyzer.static.paths.splits import settled_splits
 from sgl_graph.analyzer.static.sites.graphtypes import GraphTypes
 from sgl_graph.analyzer.static.sites.rawsite import RawSite
 from sgl_graph.analyzer.static.sites.search import find_sites
@@ -66,6 +67,62 @@ def test_a_split_point_is_reached_where_its_wrapper_is_called() -> None:
         "attend = split(_used)": "yes",
         "rest = split(_unused)": "no",
     }
+
+
+CHOOSING = """
+    from sglang.srt.segments import Recording, Segments, current, split
+
+    def _used(x):
+        return x
+
+    def _unused(x):
+        return x
+
+    usual = split(_used)
+    special = split(_unused)
+
+    class Shape:
+        def __init__(self):
+            self.special = False
+
+    def run(shape: Shape = Shape()):
+        operation = special if shape.special else usual
+        return operation(1)
+
+    def record():
+        recording = Recording(Segments())
+        current.set(recording)
+        with recording:
+            run()
+"""
+
+
+def answers(entry: str, text: str) -> dict[str, tuple[str, str]]:
+    """Answer and reason for each split point of a program that stands on `SEGMENTS`, by the line that makes it."""
+    project = Project(MemorySources({"sglang/srt/segments.py": SEGMENTS, "sglang/srt/model.py": text}))
+    entry = f"sglang.srt.model:{entry}"
+    reach = Reachability(link(project, [entry]), [entry])
+    sites = find_sites(project).sites
+    found = settled_splits(sites, [reach.of_site(site) for site in sites])
+    lines = text.split("\n")
+    return {
+        lines[site.line - 1].strip(): (answer.reachable, answer.why)
+        for site, answer in zip(sites, found, strict=True)
+        if site.role == "break" and site.scope.module.name.endswith("model")
+    }
+
+
+def test_a_split_point_is_reached_where_its_wrapper_is_chosen_and_then_called() -> None:
+    assert answers("record", CHOOSING) == {
+        "usual = split(_used)": ("yes", "called from the worker's entry"),
+        "special = split(_unused)": ("no", "nothing that runs calls it: only its wrapper is made"),
+    }
+
+
+def test_nothing_is_split_where_no_segmented_graph_is_recorded() -> None:
+    answer, why = answers("run", CHOOSING)["usual = split(_used)"]
+    assert answer == "no"
+    assert why.startswith("its wrapper splits no graph: ")
 
 
 RUNNERS = """

@@ -1,0 +1,36 @@
+"""Split points where no graph is split: the wrapper of one runs what it wraps, and nothing more, outside a capture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sgl_graph.analyzer.static.paths.reach import Reached
+from sgl_graph.analyzer.static.sites.owners import outermost
+from sgl_graph.analyzer.static.sites.rawsite import RawSite
+from sgl_graph.analyzer.static.sites.tags import last_name
+
+
+def settled_splits(sites: Sequence[RawSite], found: Sequence[Reached]) -> list[Reached]:
+    """The same answers, but for split points whose wrapper never ends a segment in this configuration."""
+    ends: dict[str, list[Reached]] = {}
+    for site, answer in zip(sites, found, strict=True):
+        if site.form == "segment-end":
+            ends.setdefault(outermost(site.scope).name.rsplit(":", 1)[-1], []).append(answer)
+    return [_settled(site, answer, ends) for site, answer in zip(sites, found, strict=True)]
+
+
+def _settled(site: RawSite, answer: Reached, ends: dict[str, list[Reached]]) -> Reached:
+    if site.form != "break-point" or answer.reachable == "no":
+        return answer
+    splitting = [end for name in _wrappers_of(site) for end in ends.get(name, ())]
+    if not splitting or any(end.reachable == "yes" for end in splitting):
+        return answer
+    end = next((e for e in splitting if e.reachable == "unresolved"), splitting[0])
+    return replace(end, why=f"its wrapper splits no graph: {end.why}" if end.reachable == "no" else end.why)
+
+
+def _wrappers_of(site: RawSite) -> set[str]:
+    """Names of what wraps the function of a split point."""
+    callees = [site.call.expression] if site.call is not None else site.scope.decorators
+    return {name for callee in callees if (name := last_name(callee)) is not None}

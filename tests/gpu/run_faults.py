@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import signal
 import subprocess
 import sys
 import tarfile
@@ -30,10 +29,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 import kernel_cache
 from fault_rows import PLUGIN, ROWS, Checked, Row, check, planted_lines
 from run_sglang import COMMON, REPOSITORY, WORK, models, unpack
+from stopping import Stopping
 
 ARCHIVES = WORK / "faults"
 _BEGAN = time.monotonic()
-_stopping = threading.Event()
+_stopping = Stopping()
 
 
 def command(name: str, row: Row, number: int, site: Path, maps: Path | None) -> list[str]:
@@ -57,7 +57,7 @@ def serving(name: str, row: Row, number: int) -> list[str]:
 
 def run(name: str, number: int, out: Path, site: Path, tool: Path, maps: Path | None) -> dict[str, Any]:
     """One row; what rows.json says of it."""
-    if _stopping.is_set():
+    if _stopping.begun:
         return {"row": name, "exit": 130, "holds": False, "problems": ["not begun: out of time"]}
     environment = {
         **os.environ,
@@ -73,7 +73,7 @@ def run(name: str, number: int, out: Path, site: Path, tool: Path, maps: Path | 
             stderr=subprocess.PIPE,
             text=True,
         )
-        threading.Thread(target=_interrupt_when_stopping, args=(process,), daemon=True).start()
+        _stopping.watch(process)
         assert process.stderr is not None
         for line in process.stderr:
             log.write(line)
@@ -129,17 +129,6 @@ def keep(name: str, out: Path, environment: dict[str, str]) -> None:
         packed.add(archive, arcname=name)
 
 
-def _interrupt_when_stopping(process: subprocess.Popen[str]) -> None:
-    while process.poll() is None:
-        if _stopping.wait(0.5):
-            process.send_signal(signal.SIGINT)
-            try:
-                process.wait(25)
-            except subprocess.TimeoutExpired:
-                process.kill()
-            return
-
-
 def collect(out: Path, folder: Path, results: list[dict[str, Any]]) -> None:
     """rows.json and faults.tar, with whatever there is."""
     (out / "rows.json").write_text(json.dumps(results, indent=1))
@@ -188,11 +177,7 @@ def main() -> None:
     if args.bundle is None or not args.rows:
         parser.error("ROW... and --bundle are needed, or --check")
     rows = chosen(args.rows)
-    signal.signal(signal.SIGTERM, lambda *_: _stopping.set())
-    if args.limit:
-        timer = threading.Timer(args.limit, _stopping.set)
-        timer.daemon = True
-        timer.start()
+    _stopping.listen(args.limit)
     folder = WORK / "faults.out"
     for path in (args.out, folder, ARCHIVES):
         path.mkdir(parents=True, exist_ok=True)

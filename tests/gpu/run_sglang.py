@@ -17,17 +17,17 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import subprocess
 import sys
 import tarfile
-import threading
 import time
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
+
+from stopping import Stopping
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 WORK = Path("/tmp/sgl-graph-gpu")
@@ -71,7 +71,7 @@ CASES: dict[str, tuple[str, str, str]] = {
 
 _BEGAN = time.monotonic()
 #: Set when no more is to be started and what runs is to be interrupted.
-_stopping = threading.Event()
+_stopping = Stopping()
 
 
 def unpack(bundle: Path) -> tuple[Path, Path]:
@@ -102,7 +102,7 @@ def models() -> None:
 
 def run(case: str, out: Path, site: Path, tool: Path, extra: list[str]) -> int:
     """One case; its exit code, 130 when it was not begun."""
-    if _stopping.is_set():
+    if _stopping.begun:
         return 130
     model, flags, options = CASES[case]
     archive = WORK / "archives" / case
@@ -129,7 +129,7 @@ def run(case: str, out: Path, site: Path, tool: Path, extra: list[str]) -> int:
             stderr=subprocess.PIPE,
             text=True,
         )
-        threading.Thread(target=_interrupt_when_stopping, args=(process,), daemon=True).start()
+        _stopping.watch(process)
         assert process.stderr is not None
         for line in process.stderr:
             log.write(line)
@@ -144,17 +144,6 @@ def run(case: str, out: Path, site: Path, tool: Path, extra: list[str]) -> int:
         with tarfile.open(out / f"{case}.tar.xz", "w:xz") as packed:
             packed.add(archive, arcname=case)
     return code
-
-
-def _interrupt_when_stopping(process: subprocess.Popen[str]) -> None:
-    while process.poll() is None:
-        if _stopping.wait(0.5):
-            process.send_signal(signal.SIGINT)
-            try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-            return
 
 
 def main() -> None:
@@ -174,11 +163,7 @@ def main() -> None:
         own = own[: own.index("--")]
     args = parser.parse_args(own)
     args.out.mkdir(parents=True, exist_ok=True)
-    signal.signal(signal.SIGTERM, lambda *_: _stopping.set())
-    if args.limit:
-        timer = threading.Timer(args.limit, _stopping.set)
-        timer.daemon = True
-        timer.start()
+    _stopping.listen(args.limit)
     site, tool = unpack(args.bundle)
     models()
     extra = ["--accept-gaps", *extra]

@@ -66,7 +66,11 @@ def test_the_table_holds_each_variant_against_the_ordinary_server() -> None:
     found["ordinary"].tokens_a_second = {"decode-8": [100.0, 110.0, 120.0], "decode-1": [20.0]}
     found["whole"].tokens_a_second = {"decode-8": [99.0, 90.0, 110.0]}
     found["whole"].device_mib = 1024.0
-    rows = {line.split("|")[1].strip(): line for line in cost.table("wide", found, {}).splitlines()[2:] if line.startswith("|")}
+    rows = {
+        line.split("|")[1].strip(): line
+        for line in cost.table("wide", found, {}).splitlines()[2:]
+        if line.startswith("|")
+    }
     assert "| 110 (1.000) |" in rows["ordinary"]
     assert "| 99 (0.900) |" in rows["whole"] and "1,024 MiB" in rows["whole"]
     assert rows["hooks"].count("not measured") == 3

@@ -160,6 +160,8 @@ class Label(Record):
     key: str
     expression: str
     variants: tuple[str | None, ...] = (None,)
+    #: Those that only the server decides on: which of them are captured, or whether any is.
+    variants_open: tuple[str, ...] = ()
     buckets: tuple[int, ...] | None = None
     buckets_from: CodeRef | None = None
     buckets_effective: tuple[int, ...] | None = None

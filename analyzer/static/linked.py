@@ -134,6 +134,8 @@ class Linked:
         arguments: by class of the receiver (empty for none) and function: the texts, or None, that reached executions pass
             for a parameter; parameters that may be anything else are left out.
         closures: by function and line of the call that made them.
+        made: by class of the receiver, function and class of an immutable record that it makes: texts, or None, that the
+            record's fields have; fields that may have anything else are left out.
     """
 
     project: Project
@@ -147,3 +149,4 @@ class Linked:
     functions_total: int
     arguments: dict[tuple[str, str], dict[str, frozenset[str | None]]] = field(default_factory=dict)
     closures: dict[tuple[str, int], list[Closure]] = field(default_factory=dict)
+    made: dict[tuple[str, str, str], dict[str, frozenset[str | None]]] = field(default_factory=dict)

@@ -247,6 +247,7 @@ def _paths(
             devices_of=classifier.devices_of,
             device=device,
             arguments=linked.arguments if linked is not None else {},
+            made=linked.made if linked is not None else {},
         )
     )
     return finder.find()

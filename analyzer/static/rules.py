@@ -162,6 +162,13 @@ _ALL = [
         "together, or send batches near the captured sizes.",
     ),
     Rule(
+        "SGG054",
+        "variants that only the server decides on",
+        "The runner captures a size several times, for batches of different kinds, and computes for which from what only "
+        "the server knows. These variants are shown and not expected: name them with --expect-labels, and bring traffic "
+        "that replays them with --traffic.",
+    ),
+    Rule(
         "SGG060",
         "the server does not start with this command",
         "The checkout's own code rejects the configuration at the line shown. No path is reachable.",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 import networkx as nx
 from sgl_graph.analyzer.static.checkout.project import Project
 from sgl_graph.analyzer.static.extract.text import render
-from sgl_graph.analyzer.static.link import sets
+from sgl_graph.analyzer.static.link import sets, texts
 from sgl_graph.analyzer.static.link.cells import Cell
 from sgl_graph.analyzer.static.link.frame import guards_of
 from sgl_graph.analyzer.static.link.interpreter import Interpreter
@@ -16,7 +16,6 @@ from sgl_graph.analyzer.static.link.oracle import NoOracle, Oracle
 from sgl_graph.analyzer.static.link.values import (
     ANYTHING,
     ClassValue,
-    Constant,
     External,
     FunctionValue,
     Instance,
@@ -75,36 +74,14 @@ def _link(
     surveyed = sorted(survey)
     live = {k: _copy(record) if surveyed else record for k, record in world.records.items() if record.live}
     reached_names = {a.qualname for a in world.activations.values() if a.runs}
-    arguments = _arguments(world)
+    given, made = texts.arguments(world), texts.records_made()
     closures = world.closures.by_place()
     if surveyed:
         _survey(interpreter, surveyed)
     linked = _assemble(world, entries, live, reached_names)
-    linked.arguments = arguments
+    linked.arguments, linked.made = given, made
     linked.closures = closures
     return linked
-
-
-def _arguments(world: World) -> dict[tuple[str, str], dict[str, frozenset[str | None]]]:
-    """Parameters of reached functions that are only ever given texts or None."""
-    values: dict[tuple[str, str], dict[str, set[Value]]] = {}
-    for activation in world.activations.values():
-        if activation.runs:
-            receiver = activation.receiver
-            owner = receiver.cls.qualname if isinstance(receiver, Instance) else ""
-            table = values.setdefault((owner, activation.qualname), {})
-            for name, cell in activation.parameters.items():
-                table.setdefault(name, set()).update(cell.peek())
-    found: dict[tuple[str, str], dict[str, frozenset[str | None]]] = {}
-    for key, table in values.items():
-        texts = {
-            name: frozenset(value.value for value in items if isinstance(value, Constant))
-            for name, items in table.items()
-            if items and all(isinstance(i, Constant) and (i.value is None or type(i.value) is str) for i in items)
-        }
-        if texts:
-            found[key] = texts  # type: ignore[assignment]
-    return found
 
 
 def _start(interpreter: Interpreter, entry: str) -> None:

@@ -125,6 +125,10 @@ def _notes(paths: Sequence[PathEntry], labels: Sequence[str]) -> list[Gap]:
         elif path.trigger != "startup" and path.family != "other":
             text = f"{path.name} on {path.backend} is captured while serving, not at start-up"
             found.append(Gap(severity="note", code="SGG052", text=text, sites=path.sites))
+        if path.label.variants_open and path.reachable == "yes":
+            names = ", ".join(path.label.variants_open)
+            text = f"{path.name}: the server decides which of the variants {names} are captured; none is expected of the traffic"
+            found.append(Gap(severity="note", code="SGG054", text=text, sites=path.sites))
         left = path.label.left_to_eager
         if path.name in labels and sum(last - first + 1 for first, last in left) > _FEW:
             ranges = ", ".join(f"{first} to {last}" for first, last in left[:4]) + (", ..." if len(left) > 4 else "")

@@ -38,3 +38,5 @@ class PathInput:
     device: str | None = None
     #: By class of the receiver and function: texts that executions pass for a parameter (`Linked.arguments`).
     arguments: Mapping[tuple[str, str], Mapping[str, frozenset[str | None]]] = field(default_factory=dict)
+    #: By class of the receiver, function and class: the same of the fields of records that it makes (`Linked.made`).
+    made: Mapping[tuple[str, str, str], Mapping[str, frozenset[str | None]]] = field(default_factory=dict)

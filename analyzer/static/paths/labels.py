@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from sgl_graph.analyzer.records.pathmap import CodeRef, Family, Label, Site
@@ -44,13 +45,15 @@ class PathLabels:
             found = self._in.keys.of_functions(scopes)
         if found is None:
             return Label(key="none", expression="", enumerable=False)
+        variants, open_ = self._variants(runner, found, sites)
         phase = PHASES.get(family)
         buckets = self._in.buckets.get(phase) if phase is not None and runner != table else None
         if buckets is None:
             return Label(
                 key=found.key,
                 expression=found.expression,
-                variants=self._variants(runner, found, sites),
+                variants=variants,
+                variants_open=open_,
                 stored_at=found.stored_at,
                 enumerable=False,
             )
@@ -59,7 +62,8 @@ class PathLabels:
         return Label(
             key=found.key,
             expression=found.expression,
-            variants=self._variants(runner, found, sites),
+            variants=variants,
+            variants_open=open_,
             buckets=buckets.sizes,
             buckets_from=buckets.source,
             buckets_effective=buckets.sizes if clamp is None else buckets.clamped,
@@ -70,12 +74,32 @@ class PathLabels:
             left_by=CodeRef(file=limit.file, line=limit.line, qualname=limit.qualname) if limit is not None else None,
         )
 
-    def _variants(self, runner: str, key: KeyOf, sites: Sequence[tuple[RawSite, Site]]) -> tuple[str | None, ...]:
-        """Texts that the capturing method is given for parts of the key; one unnamed variant where that stays open."""
+    def _variants(
+        self, runner: str, key: KeyOf, sites: Sequence[tuple[RawSite, Site]]
+    ) -> tuple[tuple[str | None, ...], tuple[str, ...]]:
+        """Texts in the key besides the size, and those of them that only the server decides on.
+
+        Texts that the capturing method is given for parts of the key are all captured. Of those that it makes itself, from
+        numbers or lists that it is given, some may not be. One unnamed variant stands where the texts stay open.
+        """
         capturing = {raw.scope.public_name for raw, _ in sites if raw.form == "table-capture"}
-        found: set[str | None] = set()
+        given: set[str | None] = set()
         for (owner, function), parameters in self._in.arguments.items():
             if owner == runner and function in capturing:
-                found = found.union(*(parameters[part] for part in key.fields if part in parameters))
-        texts = sorted(text for text in found if text is not None)
-        return tuple(texts) if texts and None not in found else (None,)
+                given = given.union(*(parameters[part] for part in key.fields if part in parameters))
+        if given:
+            texts = sorted(text for text in given if text is not None)
+            return (tuple(texts) if texts and None not in given else (None,)), ()
+        made: set[str | None] = set()
+        for (owner, function, class_name), fields in self._in.made.items():
+            if owner == runner and function in capturing and class_name == key.class_name:
+                made = made.union(*fields.values())
+        texts = sorted((text for text in made if text is not None), key=_natural)
+        certain = len(made) == 1
+        return tuple(texts if texts and None not in made else (None, *texts)), () if certain else tuple(texts)
+
+
+def _natural(text: str) -> tuple[tuple[bool, int, str], ...]:
+    """Orders `x:2` before `x:10`."""
+    parts = [part for part in re.split(r"(\d+)", text) if part]
+    return tuple((part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts)

@@ -26,12 +26,14 @@ class KeyOf:
         expression: evaluable in the frame that captures, or in a calling one: names, attributes, subscripts, tuples.
         stored_at: where the graph is filed.
         fields: names of the key's parts, where it is a class of the checkout.
+        class_name: that class.
     """
 
     key: str
     expression: str
     stored_at: CodeRef
     fields: tuple[str, ...] = ()
+    class_name: str = ""
 
 
 class Keys:
@@ -67,8 +69,8 @@ class Keys:
                 found = self._key_of_target(scope, target)
                 if found is not None:
                     where = CodeRef(file=scope.module.path, line=line, qualname=scope.public_name)
-                    text, fields = self._describe(scope, found)
-                    return KeyOf(text, render(found, 400), where, fields)
+                    text, fields, class_name = self._describe(scope, found)
+                    return KeyOf(text, render(found, 400), where, fields, class_name)
         return None
 
     def _is_graph(self, scope: Scope, value: Expression) -> bool:
@@ -153,15 +155,15 @@ class Keys:
 
     # -- what a key is
 
-    def _describe(self, scope: Scope, key: Expression, depth: int = _DEEPEST) -> tuple[str, tuple[str, ...]]:
+    def _describe(self, scope: Scope, key: Expression, depth: int = _DEEPEST) -> tuple[str, tuple[str, ...], str]:
         classes = sorted(tag[4:] for tag in self._types.evaluate(scope, key) if tag.startswith("obj:"))
         if classes:
             name = classes[0]
             fields = self._fields(name)
             short = name.rsplit(":", 1)[-1]
-            return f"{short}({', '.join(fields)})" if fields else short, fields
+            return f"{short}({', '.join(fields)})" if fields else short, fields, name
         made = self._made_of(scope, key, depth)
-        return render(made if made is not None else key, 200), ()
+        return render(made if made is not None else key, 200), (), ""
 
     def _fields(self, class_name: str) -> tuple[str, ...]:
         scope = self._types.scopes.get(class_name)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from sgl_graph.analyzer.records.pathmap import PathMap
 
-from fixtures.sglang_models import EAGLE3, LLAMA, MODELS, QWEN_VISION
+from fixtures.sglang_models import DEEPSEEK, EAGLE3, LLAMA, MODELS, QWEN_VISION
 
 EAGLE = (
     "--tp 2 --speculative-algorithm EAGLE3 --speculative-draft-model-path {draft} "
@@ -41,6 +41,7 @@ class Case:
         gaps: codes of material gaps.
         classes: components that paths may not have.
         environment: variables of the launch.
+        variants: texts in keys that only the server decides on.
     """
 
     version: str
@@ -53,6 +54,7 @@ class Case:
     gaps: tuple[str, ...] = field(default=())
     classes: tuple[str, ...] = field(default=())
     environment: tuple[str, ...] = field(default=())
+    variants: tuple[str, ...] = field(default=())
 
 
 CASES = {
@@ -95,6 +97,12 @@ CASES = {
         "0.5.17", LLAMA, "h200", "--enable-memory-saver", (DECODE, f"target:{SEGMENTED}"),
         (*PLAIN_GRAPHS, *SEGMENTS, *PREFILL), DRAFTS,
     ),
+    "whole prefills, and others by parts of their cached prefix": Case(
+        "0.5.17", DEEPSEEK, "h200", "--tp 8 --cuda-graph-backend-prefill full",
+        (DECODE, "target:prefill-full PrefillCudaGraphRunner FullCudaGraphBackend"),
+        (*PLAIN_GRAPHS, *PREFILL), (*DRAFTS, *NPU_GRAPHS), ("SGG020",),
+        variants=tuple(f"chunked_prefix:{n}" for n in (1, 2, 4, 8, 16)),
+    ),
     "no graphs": Case(
         "0.5.23", LLAMA, "h200", "--disable-cuda-graph", (), (), (*PLAIN_GRAPHS, *SEGMENTS, *PREFILL, *DRAFTS),
     ),
@@ -106,9 +114,12 @@ def held_against(found: PathMap, case: Case) -> None:
     running = {f"{p.name} {p.runner} {p.backend}" for p in found.paths if p.reachable == "yes"}
     assert running == set(case.paths)
     assert not [p.name for p in found.paths if p.reachable == "unresolved"]
-    # None of these models has experts: nothing that serves some is a part of their paths.
+    # Without experts nothing that serves some is a part of a path.
     components = [c for p in found.paths for c in p.components]
-    assert not [c.class_ for c in components if c.kind == "moe" or c.class_ in case.classes]
+    experts = case.model == DEEPSEEK
+    assert not [c.class_ for c in components if (c.kind == "moe") > experts or c.class_ in case.classes]
+    open_ = {v for p in found.paths for v in p.label.variants_open}
+    assert open_ == set(case.variants) and not [label for label in found.labels if "/" in label]
     of_interest = [s for s in found.sites if s.role in ("capture", "replay")]
     for names, wanted in ((case.reached, "yes"), (case.left_out, "no")):
         for name in names:

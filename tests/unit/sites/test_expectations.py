@@ -76,6 +76,16 @@ def test_traffic_is_the_least_that_covers_the_labels() -> None:
     assert uncovered(labels, traffic_for(paths, labels, 1)) == ("target:decode/lora", "target:vit")
 
 
+def test_variants_that_only_the_server_decides_on_are_told_and_not_expected() -> None:
+    label = Label(key="Key", expression="key", variants=(None, "parts:1"), variants_open=("parts:1",), buckets=(8,))
+    paths = [path("target:prefill-full", label=label)]
+    labels = labels_of(paths)
+    assert labels == ("target:prefill-full",)
+    (note,) = [gap for gap in gaps(paths=tuple(paths)) if gap.code == "SGG054"]
+    assert note.severity == "note" and "parts:1" in note.text
+    assert not [gap for gap in gaps(paths=(path(label=twins()),)) if gap.code == "SGG054"]
+
+
 def sparse(**changes: Any) -> Label:
     """Prefill sizes between which too much padding would be needed."""
     by = CodeRef(file="runner.py", line=7, qualname="runner:Runner.fits")

@@ -16,13 +16,12 @@ from typing import Any
 
 from .blocks import Allocation, Block, BlockTable, Pool
 from .config import ProbeConfig
+from .problems import Problems
 from .runs import Run
 from .timeline import Timeline
 from .writer import ReceiptWriter
 
 SCHEMA = "sgl-graph.receipts/1"
-#: Problems beyond this many of one place are counted, not written.
-PROBLEMS_PER_PLACE = 20
 #: A queue of pending replays longer than this is drained by the replaying thread itself.
 LONGEST_QUEUE = 200_000
 
@@ -66,8 +65,7 @@ class Recorder:
         self._graphs = 0
         self._captures = 0
         self._inspections = 0
-        self._problems = 0
-        self._problem_places: dict[str, int] = {}
+        self._problems = Problems()
         self._stacks: dict[tuple[tuple[Any, ...], ...], int] = {}
         self.blocks = BlockTable(self._block_event, self._announce_block)
         self._watched: dict[str, float] = {}
@@ -123,11 +121,9 @@ class Recorder:
         """The probe failed at `where`; never raises."""
         try:
             with self.lock:
-                self._problems += 1
-                seen = self._problem_places[where] = self._problem_places.get(where, 0) + 1
-                if seen <= PROBLEMS_PER_PLACE:
-                    text = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
-                    self._write("problem", where=where, error=text[:2000])
+                text = self._problems.add(where, error)
+                if text is not None:
+                    self._write("problem", where=where, error=text)
         except Exception:  # a full disk must not reach the host program
             pass
 
@@ -390,7 +386,7 @@ class Recorder:
                     captures=self._captures,
                     replays=self.replays_ordered,
                     inspections=self._inspections,
-                    problems=self._problems,
+                    problems=self._problems.count,
                     reason=reason,
                     watched={name: round(amount, 3) for name, amount in self._watched.items()},
                 )

@@ -8,7 +8,7 @@ with other line numbers and no other difference, so its line numbers are moved.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -26,7 +26,7 @@ from sgl_graph.analyzer.static.extract.shape import (
     shape_of,
     spelled_alike,
 )
-from sgl_graph.analyzer.static.extract.unasked import EVERY, unasked
+from sgl_graph.analyzer.static.extract.unasked import EVERY, unasked, unasked_methods
 
 Record = dict[str, Any]
 #: More changed files than this are linked anew: looking at each would take as long.
@@ -67,6 +67,14 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True)
+class _Lookups:
+    """What was looked for in classes: names, and beginnings and ends of names."""
+
+    sought: frozenset[str]
+    patterns: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Carried:
     """A record that holds, as it is after the edit.
 
@@ -87,6 +95,8 @@ def record_of(files: Files, project: Project) -> Record:
         "files": {path: [_state(files, path), *loaded.get(path, ())] for path in files.paths()},
         "lost": dict(files.lost()),
         "counted": dict(project.counted),
+        "sought": sorted(project.sought),
+        "patterns": sorted(project.patterns),
         "questions": project.questions.record(),
         "hints": [[log.folder, log.rounds, dict(sorted(log.taken.items()))] for log in project.hints],
     }
@@ -106,6 +116,7 @@ def carry(record: Record, files: Files) -> Carried | None:
     now = {**record, "files": dict(known), "counted": dict(record["counted"])}
     more = 0
     moved: dict[str, Moved] = {}
+    lookups = _Lookups(frozenset(record["sought"]), tuple((first, last) for first, last in record["patterns"]))
     names = {part for path in paths for part in _with_packages(module_name(path)[0])}
     files.prefetch(path for path in changed if len(known[path]) > 1)
     for path in changed:
@@ -116,7 +127,7 @@ def carry(record: Record, files: Files) -> Carried | None:
         if len(known[path]) > 1:
             old = files.stored_facts(known[path][0])
             inside = functools.partial(_is_module, names, module_name(path)[0])
-            seen = _compared(old, files.facts(path), known[path], inside) if old is not None else None
+            seen = _compared(old, files.facts(path), known[path], inside, lookups) if old is not None else None
             if seen is None:
                 return None
             lines, details = seen
@@ -160,7 +171,7 @@ def _is_module(names: set[str], module: str, name: str) -> bool:
 
 
 def _compared(
-    old: f.ModuleFacts, new: f.ModuleFacts, entry: list[Any], inside: Callable[[str], bool]
+    old: f.ModuleFacts, new: f.ModuleFacts, entry: list[Any], inside: Callable[[str], bool], lookups: _Lookups
 ) -> tuple[dict[int, int], list[Any]] | None:
     """Old lines to new ones and what was read by the new indices; None where the analysis would see a difference."""
     _, *masks, declared, asked = entry
@@ -168,19 +179,26 @@ def _compared(
         return ({}, [*masks, declared, asked]) if old.error == new.error else None
     read, evaluated = (int(mask, 16) for mask in masks)
     # Whoever reads a body has found the function somehow.
-    found = {item.qualname.partition(".")[0] for index, item in enumerate(old.functions) if read >> index & 1}
-    looked_up = {*asked, *found}
+    found = [item for index, item in enumerate(old.functions) if read >> index & 1]
+    looked_up = {*asked, *(item.qualname.partition(".")[0] for item in found)}
+    looked_for = lookups.sought | {item.name for item in found}
+
+    def methods(facts: f.ModuleFacts) -> Container[tuple[int, int]]:
+        return unasked_methods(facts, looked_up, looked_for, lookups.patterns)
+
     try:
         before = shape_of(
             old,
             lambda position, index: (read >> index & 1) + (evaluated >> index & 1),
             unasked(old, looked_up, inside),
+            methods(old),
         )
         met = before.read
         after = shape_of(
             new,
             lambda position, index: met[position] if position < len(met) else UNREAD,
             unasked(new, looked_up, inside),
+            methods(new),
         )
     except (RecursionError, ValueError):
         return None

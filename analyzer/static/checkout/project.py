@@ -147,6 +147,9 @@ class Project:
         #: All that is asked of text; and by `TextIndex`, which modules to read for theirs.
         self.questions = Questions(sources.text)
         self.hints: list[HintLog] = []
+        #: Names that were looked for in classes, found or not, and beginnings and ends of names that were looked for.
+        self.sought: set[str] = set()
+        self.patterns: set[tuple[str, str]] = set()
         #: The linker's cells by module and name; who reads a cell has looked the name up.
         self.cells: Mapping[str, Mapping[str, Cell]] = {}
         #: Headers of functions in files, where they were counted.

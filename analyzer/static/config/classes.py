@@ -24,6 +24,7 @@ from sgl_graph.analyzer.static.config.values import (
     unknown,
 )
 from sgl_graph.analyzer.static.extract import facts as f
+from sgl_graph.analyzer.static.extract.unasked import EVERY
 
 _ENUMS = {"enum.Enum", "enum.IntEnum", "enum.StrEnum", "enum.Flag", "enum.IntFlag"}
 _MIXED_ENUMS = {"enum.IntEnum", "enum.StrEnum", "builtins.str", "builtins.int", "enum.IntFlag"}
@@ -105,6 +106,7 @@ class Classes(Statements):
         return False
 
     def class_attribute(self, cls: ClassV, name: str) -> Value:
+        self.project.sought.add(name)
         if name in cls.attrs:
             return self.force(cls.attrs, name)
         if cls.statements is None:
@@ -166,6 +168,7 @@ class Classes(Statements):
 
     def class_names(self, cls: ClassV) -> DictV:
         """`vars(cls)`."""
+        cls.module.module.asked.add(EVERY)
         if cls.statements is None:
             cls.statements = self._index(cls)
         names = dict.fromkeys([*cls.statements, *cls.attrs])

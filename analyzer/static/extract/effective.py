@@ -53,8 +53,13 @@ def speech_of(facts: f.ModuleFacts) -> Speech:
 
 def bound_at_top(facts: f.ModuleFacts) -> dict[str, int]:
     """Names that a module's top level binds, or may, with how often."""
+    return bound_by_block(facts, facts.body)
+
+
+def bound_by_block(facts: f.ModuleFacts, body: Iterable[f.Statement]) -> dict[str, int]:
+    """Names that a module's or a class's body binds, or may, with how often."""
     bound = _Bound()
-    bound.block(facts, facts.body)
+    bound.block(facts, body)
     return bound.names
 
 

@@ -47,14 +47,20 @@ class Shape:
     read: list[int] = field(default_factory=list)
 
 
-def shape_of(facts: f.ModuleFacts, reads: Callable[[int, int], int], without: Container[int] = ()) -> Shape:
+def shape_of(
+    facts: f.ModuleFacts,
+    reads: Callable[[int, int], int],
+    without: Container[int] = (),
+    without_methods: Container[tuple[int, int]] = (),
+) -> Shape:
     """The shape of a module.
 
     Args:
         without: positions in the module's body of statements that do not count.
+        without_methods: the same of classes, each as the index of the class and the position in its body.
         reads: how much of a function's body counts, by the number of functions met before it and its index.
     """
-    walk = _Walk(facts, reads)
+    walk = _Walk(facts, reads, without_methods)
     body = walk.statements([item for position, item in enumerate(facts.body) if position not in without])
     found = walk.shape
     found.digest_input = msgspec.msgpack.encode([facts.error, body])
@@ -88,9 +94,12 @@ def spelled_alike(pairs: dict[int, int], lines: Iterable[int]) -> bool:
 class _Walk:
     """One pass over one module's facts."""
 
-    def __init__(self, facts: f.ModuleFacts, reads: Callable[[int, int], int]) -> None:
+    def __init__(
+        self, facts: f.ModuleFacts, reads: Callable[[int, int], int], without: Container[tuple[int, int]]
+    ) -> None:
         self._facts = facts
         self._reads = reads
+        self._without = without
         self._speech = speech_of(facts)
         self.shape = Shape(b"")
         self._line = self.shape.positions.append
@@ -104,7 +113,7 @@ class _Walk:
         if kind == "def":
             return [kind, self._function(item[2])]
         if kind == "class":
-            return [kind, self._class(self._facts.classes[item[2]])]
+            return [kind, self._class(item[2])]
         if kind in ("global", "nonlocal", "import", "from"):
             return [kind, *item[2:]]
         if kind == "try":
@@ -154,7 +163,8 @@ class _Walk:
         body = effective(f.statements(function), self._speech, messages=reads == EVALUATED)
         return [*header, reads, function.flags, function.locals, is_short(function), self.statements(body)]
 
-    def _class(self, facts: f.ClassFacts) -> list[Any]:
+    def _class(self, index: int) -> list[Any]:
+        facts = self._facts.classes[index]
         self._line(facts.line)
         self._line(facts.end_line)
         return [
@@ -163,7 +173,7 @@ class _Walk:
             [self._expression(base) for base in facts.bases],
             [[name, self._expression(value)] for name, value in facts.keywords],
             [self._expression(decorator) for decorator in facts.decorators],
-            self.statements(facts.body),
+            self.statements([item for at, item in enumerate(facts.body) if (index, at) not in self._without]),
         ]
 
     def _maybe(self, item: f.Expression | None) -> Any:

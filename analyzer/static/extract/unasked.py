@@ -1,17 +1,18 @@
-"""Top-level statements that bind names which nobody looked up, and do nothing else.
+"""Statements of modules and classes that bind names which nobody looked up, and do nothing else.
 
 A function without decorators, a constant and an import of a module from outside have no effect but to bind a name. Where
-the analysis looked for no such name in the module, its result is the same with the statement, without it, and with
-another one in its place. An asked name is one that was looked for, whether it was found or not.
+the analysis looked for no such name in the module (of a method: in any class), its result is the same with the
+statement, without it, and with another one in its place. An asked name is one that was looked for, whether it was found or not.
 """
 
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from typing import Any
 
 from sgl_graph.analyzer.static.extract import facts as f
-from sgl_graph.analyzer.static.extract.effective import bound_at_top, declared_global
+from sgl_graph.analyzer.static.extract.effective import bound_at_top, bound_by_block, declared_global
 
 #: Marks among asked names, which no name can be: all names were gone through; executed statements were counted.
 EVERY, STEPS = "*", "import"
@@ -41,6 +42,58 @@ def unasked(facts: f.ModuleFacts, asked: Collection[str], inside: Callable[[str]
         for position, names in found.items()
         if all(counts[name] == 1 and name not in declared for name in names)
     )
+
+
+def unasked_methods(
+    facts: f.ModuleFacts, asked: Collection[str], sought: Collection[str], patterns: Collection[tuple[str, str]]
+) -> frozenset[tuple[int, int]]:
+    """Methods that nobody looked for, each as the index of its class and its position in the class body.
+
+    Args:
+        asked: names that were looked up in the module.
+        sought: names that were looked for in any class.
+        patterns: beginnings and ends of names of which all were looked for.
+    """
+    if EVERY in asked:
+        return frozenset()
+    found: set[tuple[int, int]] = set()
+    for index, item in enumerate(facts.classes):
+        names = {
+            position: facts.functions[statement[2]].name
+            for position, statement in enumerate(item.body)
+            if statement[0] == "def" and _bound_by(facts, statement, asked, lambda name: False)
+        }
+        free = {
+            position: name
+            for position, name in names.items()
+            if name not in sought
+            and not _known_otherwise(name, asked)
+            and not any(name.startswith(first) and name.endswith(last) for first, last in patterns)
+        }
+        if free:
+            counts = bound_by_block(facts, item.body)
+            mentioned = set(_mentioned(facts, item.body))
+            found.update((index, p) for p, name in free.items() if counts[name] == 1 and name not in mentioned)
+    return frozenset(found)
+
+
+def _mentioned(facts: f.ModuleFacts, part: Any) -> Iterator[str]:
+    """Names that a class body, with the headers and the classes in it, may read."""
+    if not isinstance(part, list):
+        return
+    if len(part) == 2 and part[0] == "n" and isinstance(part[1], str):
+        yield part[1]
+    elif len(part) == 3 and part[0] == "def" and isinstance(part[2], int):
+        function = facts.functions[part[2]]
+        yield from _mentioned(facts, [function.decorators, [p.default for p in function.parameters]])
+    elif len(part) == 3 and part[0] == "class" and isinstance(part[2], int):
+        inner = facts.classes[part[2]]
+        yield from _mentioned(
+            facts, [inner.bases, [value for _, value in inner.keywords], inner.decorators, inner.body]
+        )
+    else:
+        for item in part:
+            yield from _mentioned(facts, item)
 
 
 def _known_otherwise(name: str, asked: Collection[str]) -> bool:

@@ -56,6 +56,7 @@ class Attributes:
     def __init__(self, interpreter: Interpreter) -> None:
         self._in = interpreter
         self._world = interpreter.world
+        self._sought = interpreter.world.project.sought
         self._table: dict[type, Callable[[Any, str], Values]] = {
             Instance: self._instance, Unknown: self._itself, External: self._external, ModuleValue: self._module,
             Configured: self._configured, Foreign: self._foreign, ClassValue: self.of_class,
@@ -255,6 +256,7 @@ class Attributes:
 
     def of_class(self, cls: ClassValue, name: str) -> Values:
         """Attribute of a class object."""
+        self._sought.add(name)
         if name in ("__name__", "__qualname__"):
             return just(Constant.of(cls.facts.name))
         if name == "__module__":

@@ -32,11 +32,13 @@ class ClassLevel:
     def __init__(self, interpreter: Interpreter) -> None:
         self._in = interpreter
         self._world = interpreter.world
+        self._sought = interpreter.world.project.sought
         #: Lookups under way inside one another, through properties and the like.
         self.nested = 0
 
     def find(self, cls: ClassValue, receiver: Value, name: str, after: ClassValue | None = None) -> Values:
         """Class-level attribute seen through a receiver."""
+        self._sought.add(name)
         heap = self._world.heap
         skipping = after is not None
         for base in cls.line:

@@ -201,6 +201,7 @@ class Models(Library):
 
     def _matching(self, owners: Values, pattern: Pattern) -> Values:
         found: set[Value] = set()
+        self._world.project.patterns.add((pattern.prefix, pattern.suffix))
         for owner in owners:
             if isinstance(owner, Instance):
                 for concrete in self._world.concrete(owner):

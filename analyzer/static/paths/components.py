@@ -8,6 +8,7 @@ from sgl_graph.analyzer.records.pathmap import Component, ComponentKind, Reach
 from sgl_graph.analyzer.static import profile
 from sgl_graph.analyzer.static.checkout.project import Project
 from sgl_graph.analyzer.static.checkout.questions import At, question
+from sgl_graph.analyzer.static.extract.unasked import EVERY
 from sgl_graph.analyzer.static.linked import ClassInfo, Linked, Truth
 from sgl_graph.analyzer.static.paths.memory import memory_of
 from sgl_graph.analyzer.static.paths.reach import Reachability
@@ -58,6 +59,7 @@ def _kind(info: ClassInfo) -> ComponentKind | None:
             if short == base:
                 return kind  # type: ignore[return-value]
     if info.module.name.startswith(profile.COMMUNICATION_PACKAGES):
+        info.module.asked.add(EVERY)
         return "communication" if any(map(_COLLECTIVE.match, info.methods)) else None
     return None
 

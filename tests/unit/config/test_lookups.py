@@ -42,6 +42,23 @@ def test_names_are_noted_whether_they_are_found_or_not(body: str, names: set[str
     assert asked(body) == {*names, "import"}
 
 
+def test_names_that_are_looked_for_in_classes_are_noted() -> None:
+    text = (
+        "class Base:\n    def found(self):\n        return self.missing\n\nclass Table(Base):\n    size = 3\n\n"
+        "def main():\n    table = Table()\n    return hasattr(table, 'never' 'theless'), Table.absent, table.found()\n"
+    )
+    machine = programs.evaluator(text)
+    programs.run(machine, "main")
+    assert {"absent", "nevertheless"} <= machine.project.sought
+    assert not {"size", "found"} & machine.project.sought
+
+
+def test_who_lists_a_class_goes_through_all_names() -> None:
+    machine = programs.evaluator("class Table:\n    size = 3\n\ndef main():\n    return vars(Table)\n")
+    programs.run(machine, "main")
+    assert "*" in machine.project.module("program").asked
+
+
 def test_an_import_of_everything_goes_through_all_names() -> None:
     assert "*" in asked("return VALUE", "from other import *")
 

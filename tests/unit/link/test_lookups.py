@@ -62,6 +62,63 @@ def test_an_import_of_everything_does(tmp_path: Path) -> None:
     assert "*" in asked(tmp_path, "# file: main.py\nfrom other import *\n\ndef run():\n    return idle()\n")
 
 
+CLASSES = """
+        # file: other.py
+        from ext import Outside
+
+        class Base:
+            def found(self):
+                pass
+
+        class Table(Base):
+            size = 3
+
+        class Mixed(Outside, Base):
+            pass
+
+        class Keeper:
+            def __getattr__(self, name):
+                return 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "name"),
+    [
+        ("return other.Table().found()", "found"),
+        ("return other.Table().missing", "missing"),
+        ("return other.Table.missing", "missing"),
+        ("return other.Mixed.missing", "missing"),
+        ("return other.Mixed().missing()", "missing"),
+        ("return other.Keeper().missing", "missing"),
+        ("return hasattr(other.Table(), 'miss' + 'ing')", "missing"),
+        ("return getattr(other.Table, 'missing', None)", "missing"),
+        ("x = other.Table()\n            x.kept = 1\n            return x.kept", "kept"),
+    ],
+)
+def test_a_name_that_is_looked_for_in_a_class_is_noted(tmp_path: Path, body: str, name: str) -> None:
+    text = f"""
+        # file: main.py
+        import other
+
+        def run(kind):
+            {body}
+    """
+    found = program(tmp_path, text + CLASSES).linked.project
+    assert name in found.sought and "never" not in found.sought and not found.patterns
+
+
+def test_a_pattern_of_names_is_noted(tmp_path: Path) -> None:
+    text = """
+        # file: main.py
+        import other
+
+        def run(kind):
+            return getattr(other.Table(), f"make_{kind}_all")()
+    """
+    assert program(tmp_path, text + CLASSES).linked.project.patterns == {("make_", "_all")}
+
+
 def test_who_looks_for_functions_that_register_goes_through_all(tmp_path: Path) -> None:
     text = "# file: main.py\nTABLE = {}\n\ndef register(x):\n    TABLE[x.name] = x\n\ndef run(kind):\n    return TABLE[kind]()\n"
     assert "*" in asked(tmp_path, text, "main")

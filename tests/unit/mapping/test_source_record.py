@@ -89,6 +89,8 @@ def recorded(folder: Path) -> Record:
     module.function_body(0)
     module.evaluated_body(GET)
     assert not module.may_declare(1, "counter")
+    project.sought.add("sought")
+    project.patterns.add(("make_", "table"))
     project.questions.ask("app/seen.py", process_line)
     project.questions.ask("app/read.py", letters, At(18), At(22))
     project.hints.append(HintLog("app/", [["tokens"], ["names", ["Registry"]]], {}))
@@ -216,6 +218,67 @@ def test_an_edit_holds_only_where_the_analysis_cannot_tell(folder: Path, name: s
     assert (carried(folder, record) is not None) is holds
 
 
+METHOD = "class Table:\n    def fill(self, size=3):\n        return [self]\n\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        (READ.replace("class Table:\n", METHOD), True),
+        (READ.replace("class Table:\n", METHOD).replace("def fill", "def sought"), False),
+        (READ.replace("class Table:\n", METHOD).replace("def fill", "def missing"), False),  # as a name of the module
+        (READ.replace("class Table:\n", METHOD).replace("def fill", "def make_table"), False),
+        (READ.replace("class Table:\n", METHOD).replace("def fill", "def make_tables"), True),
+        (READ.replace("class Table:\n", METHOD).replace("def fill", "def get"), False),
+        (READ.replace("class Table:\n", METHOD).replace("def fill", "def __len__"), False),
+        (READ.replace("class Table:\n", METHOD).replace("def fill", "def print"), False),
+        (READ.replace("class Table:\n", METHOD).replace("    def fill", "    @property\n    def fill"), False),
+        (READ.replace("class Table:\n", METHOD).replace("size=3):\n        return [self]", "size=read): pass"), False),
+        (READ.replace("class Table:\n", METHOD + "    def fill(self):\n        pass\n\n"), False),
+        (READ.replace("class Table:\n", METHOD + "    fill: int\n"), False),
+        (READ.replace("key=lambda: 1", "key=fill").replace("class Table:\n", METHOD), False),
+        (READ.replace("class Table:\n", "class Table:\n    size = 3\n"), False),
+    ],
+)
+def test_a_method_that_nobody_looked_for_in_any_class_holds(folder: Path, text: str, holds: bool) -> None:
+    record = recorded(folder)
+    record["questions"] = [asked for asked in record["questions"] if "letters" not in asked[0]]  # as long as the class
+    assert text != READ
+    (folder / "app" / "read.py").write_text(text)
+    first = carried(folder, record)
+    assert (first is not None) is holds
+    if first is not None:
+        (folder / "app" / "read.py").write_text(READ)
+        back = carried(folder, first.record)
+        assert back is not None and back.record == record
+        record["files"]["app/read.py"][4] = [EVERY]
+        (folder / "app" / "read.py").write_text(text)
+        assert carried(folder, record) is None
+
+
+@pytest.mark.parametrize(
+    "mention",
+    [
+        "other = fill",
+        "class Inner(fill):\n        pass",
+        "class Inner:\n        other = fill",
+        "def more(self, size=[fill]):\n        pass",
+    ],
+)
+def test_a_method_that_its_class_mentions_may_not_go(folder: Path, mention: str) -> None:
+    text = READ.replace("class Table:\n", METHOD + f"    {mention}\n\n")
+    (folder / "app" / "read.py").write_text(text)
+    files = sources(folder)
+    project = Project(files)
+    module = project.module("app.read")
+    assert module is not None
+    module.asked.add("Table")
+    record: Record = json.loads(json.dumps(record_of(files, project)))
+    files.close()
+    (folder / "app" / "read.py").write_text(text.replace("    def fill(self, size=3):\n        return [self]\n\n", ""))
+    assert carried(folder, record) is None
+
+
 def test_where_everything_was_gone_through_a_new_name_does_not_hold(folder: Path) -> None:
     record = recorded(folder)
     (folder / "app" / "read.py").write_text(READ + "VALUE = 1\n")
@@ -318,6 +381,29 @@ def test_only_the_questions_read_text_and_only_modules_decode_bodies() -> None:
             decoding.add(path.name)
     assert reading == {"project.py", "textindex.py", "preflight.py"}  # the last counts functions, for `stats`
     assert decoding == {"project.py", "shape.py"}
+
+
+def test_who_goes_through_the_functions_of_a_module_says_so() -> None:
+    """A stored map holds over new functions only where nobody did."""
+    going = set()
+    for path in (Path(__file__).parents[3] / "analyzer" / "static").rglob("*.py"):
+        for text in _gone_through(ast.parse(path.read_text())) if path.parent.name != "extract" else ():
+            if text.endswith(("facts.functions", "facts.classes")):
+                going.add(path.name)
+    # The linker marks a module and `function_named` a name; the evaluation marks the packages that it searches.
+    assert going == {"effects.py", "project.py", "calls.py"}
+
+
+def _gone_through(tree: ast.AST) -> list[str]:
+    """What loops, comprehensions and calls such as `len` and `enumerate` go through."""
+    found = [node.iter for node in ast.walk(tree) if isinstance(node, (ast.For, ast.comprehension))]
+    found += [
+        argument
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        for argument in node.args
+    ]
+    return [ast.unparse(node) for node in found]
 
 
 def _from_facts(node: ast.AST) -> list[ast.alias]:

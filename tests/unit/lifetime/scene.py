@@ -127,3 +127,17 @@ def external(scene: Scene) -> tuple[int, int]:
     """A graph that reads one block of the default pool: (graph, block)."""
     block = scene.block(0, allocated=scene.stack("serve.py", 3))
     return scene.capture(scene.graph(), [(block, "external")]), block
+
+
+def handed_over(labels: tuple[str | None, str | None, str | None] = (None, None, None)) -> tuple[Scene, list[int]]:
+    """Three captures of one pool: the first hands `h` to the second, it is freed, and the third lies over it."""
+    scene = Scene()
+    s1, s2, s3 = scene.graph(), scene.graph(), scene.graph()
+    h = scene.block(0, during=s1)
+    scene.capture(s1, [(h, "chain")], label=labels[0])
+    y = scene.block(512, during=s2)
+    scene.capture(s2, [(h, "pool"), (y, "chain")], label=labels[1])
+    scene.free(h)
+    z = scene.block(0, during=s3)
+    scene.capture(s3, [(y, "pool"), (z, "chain")], label=labels[2])
+    return scene, [s1, s2, s3]

@@ -10,7 +10,7 @@ from sgl_graph.runtime.probe.inspectors import cuda_certifier, cuda_pace
 from sgl_graph.runtime.probe.inspectors.cuda_pace import Pace
 
 from tests.fakes.fake_cuda import kernel
-from tests.unit.probe.test_cuda_inspector import Bench
+from tests.unit.probe.bench import Bench
 
 
 def test_only_a_lasting_overload_counts() -> None:

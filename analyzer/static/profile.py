@@ -58,6 +58,8 @@ GROUP_SIZES = {
     "get_attn_tp_group": "attn_tp_size",
     "get_moe_ep_group": "ep_size",
 }
+#: Functions that give such a size by itself.
+SIZE_ACCESSORS = {"sglang.srt.layers.dp_attention:get_attention_tp_size": "attn_tp_size"}
 ATTENTION_TP, ATTENTION_TP_OF = "attn_tp_size", ("tp_size", "dp_size", "attn_cp_size")
 ATTENTION_DP_FIELD = "enable_dp_attention"
 #: Field of the arguments that holds the capture settings per phase, where a release has it.

@@ -148,7 +148,7 @@ class LaunchFacts:
                 return None
         if name == "__init__" and function.owner is not None and function.owner.qualname == profile.MODEL_CLASS:
             return self._unknown_model(function, arguments, keywords)
-        if name in profile.GROUP_SIZES:
+        if name in profile.GROUP_SIZES or function.qualname in profile.SIZE_ACCESSORS:
             return group_of(machine, function)
         if name in profile.MODEL_CONFIG_LOADERS and profile.MODEL_CONFIG_MODULES in function.module.name:
             given = arguments[0] if arguments else keywords.get("model", ABSENT)

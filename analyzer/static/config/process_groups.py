@@ -14,7 +14,11 @@ GROUP_CLASS = External("process group")
 
 
 def group_of(machine: Calls, function: FunctionV) -> Value:
-    """The group that an accessor gives; ABSENT when it gives none, or nothing settles its size."""
+    """The group that an accessor gives, or its size; ABSENT when it gives neither, or nothing settles the size."""
+    name = profile.SIZE_ACCESSORS.get(function.qualname)
+    if name is not None and machine.record is not None:
+        size = _size(machine, name)
+        return ABSENT if size is None else size
     if function.module.name != profile.GROUP_MODULE or machine.record is None:
         return ABSENT
     name = profile.GROUP_SIZES.get(function.facts.name)

@@ -92,6 +92,23 @@ def test_sizes_that_the_oldest_release_computes_in_its_runner(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
+    ("version", "command", "first", "count"),
+    [
+        ("0.4.9.post6", "", (1, 2, 4, 8), 35),
+        # Attention of two ranks: only sizes that they share evenly.
+        ("0.4.9.post6", "--tp-size 4 --enable-dp-attention --dp-size 2", (2, 4, 8, 16), 34),
+        ("0.5.1", "--tp-size 4 --moe-dense-tp-size 1", (4, 8, 16, 24), 33),
+        ("0.5.1", "--tp-size 4 --enable-dp-attention --dp-size 4", (1, 2, 4, 8), 35),
+    ],
+)
+def test_sizes_that_old_releases_compute_by_their_parallelism(
+    run: Run, version: str, command: str, first: tuple[int, ...], count: int
+) -> None:
+    decode = run(version, command).buckets[0]
+    assert decode.sizes is not None and (decode.sizes[:4], len(decode.sizes)) == (first, count)
+
+
+@pytest.mark.parametrize(
     ("device", "tp", "largest", "chunk", "backend"),
     [("h100", 8, 512, 8192, "fa3"), ("a100", 1, 256, 8192, "flashinfer"), ("b200", 1, 512, 16384, "trtllm_mha"),
      ("l40s", 1, 32, 4096, "flashinfer"), ("l40s", 4, 160, 4096, "flashinfer"), ("mi300x", 1, 512, 16384, "aiter")],

@@ -83,7 +83,7 @@ def preflight(
     console.configure(quiet=quiet, verbose=verbose)
     from sgl_graph.analyzer.errors import ConfigError
     from sgl_graph.analyzer.serving_command import parse, parse_assignments
-    from sgl_graph.runtime.mapping import MapOptions, default_jobs, make_map
+    from sgl_graph.runtime.mapping import MapOptions, default_jobs, make_map, rare_collections
 
     for path in (output, graph):
         console.check_output(path, force=force)
@@ -102,12 +102,13 @@ def preflight(
         jobs=jobs or default_jobs(),
         cache=not no_cache,
     )
-    made = make_map(options, console.note)
-    console.write_report(render(made, format_, details=verbose), output, force=force)
-    if graph is not None:
-        from sgl_graph.cli.render.dot import graph_file
+    with rare_collections():
+        made = make_map(options, console.note)
+        console.write_report(render(made, format_, details=verbose), output, force=force)
+        if graph is not None:
+            from sgl_graph.cli.render.dot import graph_file
 
-        console.write_report(graph_file(made, dot=graph.suffix == ".dot"), graph, force=force)
+            console.write_report(graph_file(made, dot=graph.suffix == ".dot"), graph, force=force)
     code = _finish(made, before, strict=strict)
     if code is ExitCode.DONE and made.paths:
         console.note(_next(options, output if format_ is Format.JSON else None))

@@ -142,7 +142,6 @@ class CheckoutSources:
             encoded, lasting = self._parsers.result(path)
             if lasting:
                 self._keep(digest, encoded)
-        self._parsers.rest()
         return f.decode_module(encoded)
 
     def stored_facts(self, digest: str) -> f.ModuleFacts | None:

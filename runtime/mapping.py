@@ -10,7 +10,8 @@ import resource
 import stat
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -70,7 +71,8 @@ def make_map(options: MapOptions, on_step: Step = lambda text: None) -> PathMap:
     store = FactStore(default_folder() if options.cache else None)
     sources = CheckoutSources(location.base, store, jobs=max(1, options.jobs), excluded=NOT_SERVING)
     try:
-        made = _stored_or_made(options, location, store, sources, on_step)
+        with rare_collections():
+            made = _stored_or_made(options, location, store, sources, on_step)
     finally:
         sources.close()
         store.close()
@@ -83,6 +85,17 @@ def make_map(options: MapOptions, on_step: Step = lambda text: None) -> PathMap:
         }
     )
     return made.model_copy(update={"stats": stats})
+
+
+@contextmanager
+def rare_collections() -> Iterator[None]:
+    """An analysis makes millions of small objects that last: looking for garbage among them often takes seconds, and finds none."""
+    before = gc.get_threshold()
+    gc.set_threshold(500_000, 50, 1000)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _stored_or_made(
@@ -131,30 +144,28 @@ def _stored_or_made(
 
 
 def _make(project: Project, request: Request, launch: Launch, sources: CheckoutSources, on_step: Step) -> PathMap:
-    before = gc.get_threshold()
-    gc.set_threshold(500_000, 50, 1000)  # millions of small lasting objects: frequent collections find nothing to free
-    try:
-        from sgl_graph.analyzer.static.config.resolve import resolve
-        from sgl_graph.analyzer.static.preflight import build
+    from sgl_graph.analyzer.static.checkout.textindex import TextIndex
 
-        on_step("resolving the configuration")
-        configuration = resolve(project, launch)
+    index = TextIndex(project)  # the parsers have something to do from here on
+    from sgl_graph.analyzer.static.config.resolve import resolve
+    from sgl_graph.analyzer.static.preflight import build
 
-        def linker(entries: Sequence[str]) -> Linked:
-            sources.narrow()
-            if not request.model_known:
-                on_step(
-                    "the model's configuration is not known: every model class of the checkout is followed, which takes "
-                    "minutes and leaves much open; --model-config FILE is quicker and settles it"
-                )
-            linked = _link(project, configuration, entries, _now_and_then(on_step))
-            project.note_lookups()
-            return linked
+    on_step("resolving the configuration")
+    configuration = resolve(project, launch)
 
-        made, _ = build(project, request, configuration, linker, on_step=on_step)
-        return made
-    finally:
-        gc.set_threshold(*before)
+    def linker(entries: Sequence[str]) -> Linked:
+        sources.narrow()
+        if not request.model_known:
+            on_step(
+                "the model's configuration is not known: every model class of the checkout is followed, which takes "
+                "minutes and leaves much open; --model-config FILE is quicker and settles it"
+            )
+        linked = _link(project, configuration, entries, _now_and_then(on_step))
+        project.note_lookups()
+        return linked
+
+    made, _ = build(project, request, configuration, linker, index=index, on_step=on_step)
+    return made
 
 
 def _request(

@@ -6,9 +6,8 @@ import contextlib
 import subprocess
 import sys
 import threading
-import time
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import BinaryIO, cast
 
@@ -16,7 +15,7 @@ from sgl_graph.analyzer.static.extract import facts as f
 from sgl_graph.runtime.parser_process import READY, parse, receive, send
 
 _DIED = "the parser's process died on it"
-#: Idle parsers go after this: the analysis needs its memory towards the end.
+#: A parser that had nothing to do for so long goes: the analysis needs its memory towards the end.
 _IDLE_SECONDS = 2.0
 #: `-P`: no file of the folder that this is run in takes the place of a module.
 _COMMAND = (sys.executable, "-P", "-m", "sgl_graph.runtime.parser_process")
@@ -34,13 +33,12 @@ class Parsers:
         self._pending: dict[str, _Answer] = {}
         self._threads: list[threading.Thread] = []
         self._jobs = jobs
-        self._submitted = 0.0
         #: Guards all below, and tells the threads when it changes.
         self._changed = threading.Condition()
         self._waiting: OrderedDict[str, tuple[bytes, _Answer]] = OrderedDict()
-        self._allowed = jobs
+        self._narrowed = False
+        self._awaited = 0
         self._running = 0
-        self._idle: list[_Process] = []
         self._closed = False
 
     def __contains__(self, path: str) -> bool:
@@ -48,7 +46,6 @@ class Parsers:
 
     def submit(self, path: str, data: bytes) -> None:
         """Have a file parsed, after those that were submitted before it."""
-        self._submitted = time.monotonic()
         answer: _Answer = Future()
         self._pending[path] = answer
         with self._changed:
@@ -60,27 +57,22 @@ class Parsers:
 
     def result(self, path: str) -> tuple[bytes, bool]:
         """Encoded facts of a submitted file, and whether they are the file's own for good; it is parsed before all others."""
+        future = self._pending.pop(path)
         with self._changed:
             if path in self._waiting:
                 self._waiting.move_to_end(path, last=False)
-        return self._pending.pop(path).result()
+            self._awaited += 1
+            self._changed.notify_all()
+        try:
+            return future.result()
+        finally:
+            with self._changed:
+                self._awaited -= 1
 
     def narrow(self) -> None:
-        """Leave a core and memory to whoever asks: from now on one process less, if there are several.
-
-        Those that are idle end, for they hold what their files left behind; new ones start small.
-        """
+        """Leave a core to whoever asks: from now on one process less is at work, if there are several, but while it waits for a file."""
         with self._changed:
-            self._allowed = max(1, self._jobs - 1)
-            idle, self._idle = self._idle, []
-        _end(idle)
-
-    def rest(self) -> None:
-        """Let the processes go when nothing was asked of them for a while; they come back when something is."""
-        if time.monotonic() - self._submitted > _IDLE_SECONDS:
-            with self._changed:
-                idle, self._idle = self._idle, []
-            _end(idle)
+            self._narrowed = True
 
     def close(self) -> dict[str, bytes]:
         """Stop; what was parsed and not yet asked for."""
@@ -90,32 +82,41 @@ class Parsers:
             self._changed.notify_all()
         for thread in self._threads:
             thread.join()
-        _end(self._idle)
-        self._idle = []
         done = {path: future.result() for path, future in self._pending.items() if future.done()}
         self._pending.clear()
         return {path: encoded for path, (encoded, lasting) in done.items() if lasting}
 
     def _feed(self) -> None:
-        """Take one file after another, until there will be none."""
+        """Take one file after another, until there will be none; the process is started when there is one, and does not outlive a rest."""
+        process: _Process | None = None
         while True:
-            with self._changed:
-                while not self._closed and (not self._waiting or self._running >= self._allowed):
-                    self._changed.wait()
+            taken = self._next(_IDLE_SECONDS if process is not None else None)
+            if taken is None:
+                if process is not None:
+                    process.end()
+                    process = None
                 if self._closed:
                     return
-                _, (data, future) = self._waiting.popitem(last=False)
-                self._running += 1
-                process = self._idle.pop() if self._idle else None
+                continue
+            data, future = taken
             process, answer = self._parsed(process, data)
             with self._changed:
                 self._running -= 1
-                if process is not None:
-                    self._idle.append(process)
-                surplus = self._surplus()
-                self._changed.notify()
+                self._changed.notify_all()
             future.set_result(answer)
-            _end(surplus)
+
+    def _next(self, patience: float | None) -> tuple[bytes, _Answer] | None:
+        """The next file and where its answer belongs, None when there will be none, or there was none for so many seconds."""
+        with self._changed:
+            if not self._changed.wait_for(self._may_go_on, patience) or self._closed:
+                return None
+            self._running += 1
+            return self._waiting.popitem(last=False)[1]
+
+    def _may_go_on(self) -> bool:
+        """Whether there is something to do: a file that may be parsed now, or an end to make."""
+        at_once = max(1, self._jobs - 1) if self._narrowed and not self._awaited else self._jobs
+        return self._closed or (bool(self._waiting) and self._running < at_once)
 
     def _parsed(self, process: _Process | None, data: bytes) -> tuple[_Process | None, tuple[bytes, bool]]:
         """The process, as long as it lives, and its answer."""
@@ -127,20 +128,9 @@ class Parsers:
             process.end()
         return process if answer is not None else None, (answer, True) if answer else (_dead(), False)
 
-    def _surplus(self) -> list[_Process]:
-        """Idle processes beyond those that may run."""
-        kept = max(0, self._allowed - self._running)
-        surplus, self._idle = self._idle[kept:], self._idle[:kept]
-        return surplus
-
 
 def _dead() -> bytes:
     return f.encode_module(f.failed(_DIED))
-
-
-def _end(processes: Iterable[_Process]) -> None:
-    for process in processes:
-        process.end()
 
 
 class _Process:

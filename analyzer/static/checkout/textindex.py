@@ -20,7 +20,7 @@ _TOKENS = re.compile(
 class TextIndex:
     """Which modules to read, by their text; each is handed out once."""
 
-    def __init__(self, project: Project, folder: str) -> None:
+    def __init__(self, project: Project, folder: str = "sglang/srt/") -> None:
         self._project = project
         text = project.sources.text
         self._log = HintLog(folder)
@@ -30,11 +30,13 @@ class TextIndex:
         # Nobody can say what such a file holds: it is handed out, so that the map says that it was not read.
         self._lost = [path for path, source in self._texts.items() if not source and project.sources.problem(path)]
         self._hinted = [path for path, source in self._texts.items() if any(hint in source for hint in _HINTS)]
+        self._first = self._lost + [path for path in self._hinted if _TOKENS.search(self._texts[path])]
+        project.prefetch(module_name(path)[0] for path in self._first)
 
     def first(self) -> list[str]:
-        """Modules that may call a graph interface themselves."""
+        """Modules that may call a graph interface themselves; they are being parsed since the index was made."""
         self._log.rounds.append(["tokens"])
-        return self._hand_out(self._lost + [path for path in self._hinted if _TOKENS.search(self._texts[path])])
+        return self._hand_out(self._first)
 
     def mentioning(self, names: Iterable[str]) -> list[str]:
         """Further modules that mention any of these identifiers."""
@@ -51,6 +53,10 @@ class TextIndex:
         return self._hand_out(
             [path for path in self._hinted if path in self._texts and pattern.search(self._texts[path])]
         )
+
+    def release(self) -> None:
+        """Let the texts go: no module is handed out any more."""
+        self._texts.clear()
 
     def _hand_out(self, taken: list[str]) -> list[str]:
         number = len(self._log.rounds) - 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import libcst as cst
 from sgl_graph.analyzer.static.extract import facts as f
@@ -45,16 +45,6 @@ def _extracted(source: bytes, lines: Lines | None) -> f.ModuleFacts:
 
 class _Lowering(PatternLowering):
     """One pass over one module."""
-
-    def __init__(self, lines: Lines) -> None:
-        super().__init__(lines)
-        self._simple: dict[type, Callable[[Any, int], f.Statement | None]] = {
-            cst.Assign: self._assign, cst.AnnAssign: self._ann_assign, cst.AugAssign: self._aug_assign,
-            cst.Expr: self._expression_statement, cst.Return: self._return, cst.Raise: self._raise,
-            cst.Assert: self._assert, cst.Del: self._del, cst.Global: self._global, cst.Nonlocal: self._nonlocal,
-            cst.Import: self._import, cst.ImportFrom: self._import_from, cst.Pass: lambda node, line: None,
-            cst.Break: lambda node, line: ["break", line], cst.Continue: lambda node, line: ["continue", line],
-        }  # fmt: skip
 
     # -- modules, classes, functions
 
@@ -140,7 +130,7 @@ class _Lowering(PatternLowering):
                 for small in node.body:
                     tree = next(cursor, None) if cursor else None
                     self._at = self._lines.enter(small, tree)
-                    lowered = self._simple.get(type(small), _skip)(small, self._at.line)
+                    lowered = self._SIMPLE.get(type(small), _skip)(self, small, self._at.line)
                     if lowered is not None:
                         result.append(lowered)
             else:
@@ -292,8 +282,21 @@ class _Lowering(PatternLowering):
             names.append([name, renamed])
         return ["from", line, module, level, names]
 
+    def _break(self, node: cst.Break, line: int) -> f.Statement:
+        return ["break", line]
 
-def _skip(node: object, line: int) -> None:
+    def _continue(self, node: cst.Continue, line: int) -> f.Statement:
+        return ["continue", line]
+
+    _SIMPLE: ClassVar[dict[type, Callable[[Any, Any, int], f.Statement | None]]] = {
+        cst.Assign: _assign, cst.AnnAssign: _ann_assign, cst.AugAssign: _aug_assign, cst.Expr: _expression_statement,
+        cst.Return: _return, cst.Raise: _raise, cst.Assert: _assert, cst.Del: _del, cst.Global: _global,
+        cst.Nonlocal: _nonlocal, cst.Import: _import, cst.ImportFrom: _import_from, cst.Break: _break,
+        cst.Continue: _continue,
+    }  # fmt: skip
+
+
+def _skip(lowering: object, node: object, line: int) -> None:
     return None
 
 

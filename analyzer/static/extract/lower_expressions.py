@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import libcst as cst
 from sgl_graph.analyzer.static.extract import facts as f
@@ -46,18 +46,6 @@ class ExpressionLowering:
         self._names: list[str] = []
         self._lambdas: dict[str, int] = {}
         self._scopes: list[Scope] = [Scope()]
-        self._expressions: dict[type, Callable[[Any], f.Expression]] = {
-            cst.Name: self._name, cst.Attribute: self._attribute, cst.Call: self._call, cst.Subscript: self._subscript,
-            cst.SimpleString: self._string, cst.ConcatenatedString: self._concatenated, cst.FormattedString: self._format,
-            cst.Integer: self._integer, cst.Float: self._float, cst.Imaginary: _unknown, cst.Ellipsis: _unknown,
-            cst.Lambda: self._lambda, cst.IfExp: self._if_exp, cst.BooleanOperation: self._boolean,
-            cst.UnaryOperation: self._unary, cst.BinaryOperation: self._binary, cst.Comparison: self._comparison,
-            cst.Tuple: self._tuple, cst.List: self._list, cst.Set: self._set, cst.Dict: self._dict,
-            cst.NamedExpr: self._walrus, cst.ListComp: self._comp_list, cst.SetComp: self._comp_set,
-            cst.GeneratorExp: self._comp_generator, cst.DictComp: self._comp_dict, cst.Yield: self._yield,
-            cst.Await: self._await, cst.StarredElement: self._starred, cst.Slice: self._slice,
-            cst.Index: lambda node: self._expr(node.value),
-        }  # fmt: skip
 
     def _qualified(self, name: str) -> str:
         return ".".join([*self._names, name])
@@ -99,7 +87,7 @@ class ExpressionLowering:
         return ["l", index, line]
 
     def _expr(self, node: Any) -> f.Expression:
-        return self._expressions.get(type(node), _unknown)(node)
+        return self._LOWERED.get(type(node), _unknown)(self, node)
 
     def _target(self, node: Any) -> f.Expression:
         if isinstance(node, cst.Name):
@@ -276,8 +264,23 @@ class ExpressionLowering:
     def _await(self, node: cst.Await) -> f.Expression:
         return ["aw", self._expr(node.expression)]
 
+    def _index(self, node: cst.Index) -> f.Expression:
+        return self._expr(node.value)
 
-def _unknown(node: object) -> f.Expression:
+    #: Of the class, not of its objects: those would hold themselves, and the trees, until a collection.
+    _LOWERED: ClassVar[dict[type, Callable[[Any, Any], f.Expression]]] = {
+        cst.Name: _name, cst.Attribute: _attribute, cst.Call: _call, cst.Subscript: _subscript,
+        cst.SimpleString: _string, cst.ConcatenatedString: _concatenated, cst.FormattedString: _format,
+        cst.Integer: _integer, cst.Float: _float, cst.Lambda: _lambda, cst.IfExp: _if_exp,
+        cst.BooleanOperation: _boolean, cst.UnaryOperation: _unary, cst.BinaryOperation: _binary,
+        cst.Comparison: _comparison, cst.Tuple: _tuple, cst.List: _list, cst.Set: _set, cst.Dict: _dict,
+        cst.NamedExpr: _walrus, cst.ListComp: _comp_list, cst.SetComp: _comp_set,
+        cst.GeneratorExp: _comp_generator, cst.DictComp: _comp_dict, cst.Yield: _yield,
+        cst.Await: _await, cst.StarredElement: _starred, cst.Slice: _slice, cst.Index: _index,
+    }  # fmt: skip
+
+
+def _unknown(lowering: object, node: object) -> f.Expression:
     return ["x"]
 
 

@@ -49,9 +49,13 @@ class SiteSearch:
     sites: list[RawSite]
 
 
-def find_sites(project: Project, folder: str = "sglang/srt/") -> SiteSearch:
-    """All graph primitives in the serving package, sorted by file and line."""
-    index = TextIndex(project, folder)
+def find_sites(project: Project, index: TextIndex | None = None) -> SiteSearch:
+    """All graph primitives in the serving package, sorted by file and line.
+
+    Args:
+        index: of the package's texts, where there is one already.
+    """
+    index = index or TextIndex(project)
     types = GraphTypes(project, index.first())
     found = _direct(types)
     owners = Owners(types, _effects(found))
@@ -67,6 +71,7 @@ def find_sites(project: Project, folder: str = "sglang/srt/") -> SiteSearch:
     found += compiled.find(types, _indexed(types))
     found += entries.find(types, owners, found, index.mentioning)
     types.extend(index.matching(preallocations.HEADER))
+    index.release()
     found += preallocations.find(types)
     return SiteSearch(types, owners, _unique(found))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import subprocess
 import sys
@@ -136,15 +137,21 @@ def test_a_file_that_ends_its_parser_is_a_record_and_the_others_are_read(pool: p
     assert (f.decode_module(pool.result("later")[0]).error or "").startswith("later")
 
 
+def ended(before: set[int]) -> bool:
+    """Whether the parsers end by themselves within a while."""
+    deadline = time.monotonic() + 20
+    while own_parsers(before) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return not own_parsers(before)
+
+
 def test_parsers_that_rest_end_and_come_back(pool: parsers.Parsers, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parsers, "_IDLE_SECONDS", 0.0)
+    monkeypatch.setattr(parsers, "_IDLE_SECONDS", 0.1)
     before = own_parsers(set())
     for name in ("first", "second"):
         pool.submit(name, name.encode())
         assert (f.decode_module(pool.result(name)[0]).error or "").startswith(name)
-        assert own_parsers(before)
-        pool.rest()
-        assert not own_parsers(before)
+        assert ended(before)
 
 
 def test_where_no_parser_starts_files_are_read_all_the_same() -> None:
@@ -156,19 +163,53 @@ def test_where_no_parser_starts_files_are_read_all_the_same() -> None:
         made.close()
 
 
-def test_what_is_asked_for_is_parsed_next_and_a_narrowed_pool_goes_on_with_less() -> None:
-    slow = DYING.replace("def dying(data):", "import time\n\ndef dying(data):\n    time.sleep(0.05)")
-    code = slow.replace("os.getppid()", "time.monotonic_ns()")
-    before = own_parsers(set())
-    made = parsers.Parsers(2, (sys.executable, "-c", code))
-    names = [f"file{number}" for number in range(40)]
+#: A parser that takes its time, and tells when it began and ended.
+SLOW = DYING.replace(
+    "def dying(data):", "import time\n\ndef dying(data):\n    began = time.monotonic()\n    time.sleep(0.05)"
+)
+SLOW = SLOW.replace("os.getppid()", "began} {time.monotonic()")
+
+
+def span(encoded: bytes) -> tuple[float, float]:
+    """When a file was parsed."""
+    _, began, ended = (f.decode_module(encoded).error or "").split()
+    return float(began), float(ended)
+
+
+def unasked(pool: parsers.Parsers, names: list[str]) -> list[tuple[float, float]]:
+    """When files were parsed that nobody waits for."""
+    return [span(pool._pending[name].result()[0]) for name in names]
+
+
+def overlaps(found: list[tuple[float, float]]) -> int:
+    return sum(following[0] < one[1] for one, following in itertools.pairwise(sorted(found)))
+
+
+def test_what_is_asked_for_is_parsed_next() -> None:
+    made = parsers.Parsers(2, (sys.executable, "-c", SLOW))
+    names = [f"file{number}" for number in range(20)]
     for name in names:
         made.submit(name, name.encode())
-    times = {names[-1]: int((f.decode_module(made.result(names[-1])[0]).error or "").split()[1])}
+    asked, _ = span(made.result(names[-1])[0])
+    assert asked < min(began for began, _ in unasked(made, names[10:-1]))
+    made.close()
+
+
+def test_a_narrowed_pool_leaves_a_core_to_whoever_waits_for_nothing() -> None:
+    before = own_parsers(set())
+    made = parsers.Parsers(2, (sys.executable, "-c", SLOW))
+    names = [f"file{number}" for number in range(12)]
+    made.submit("first", b"first")
+    made.submit("second", b"second")
+    made.result("first")
+    made.result("second")
     made.narrow()
-    times |= {name: int((f.decode_module(made.result(name)[0]).error or "").split()[1]) for name in names[:-1]}
-    assert times[names[-1]] < times[names[-2]]
-    assert len(own_parsers(before)) == 1
+    for name in names:
+        made.submit(name, name.encode())
+    assert overlaps(unasked(made, names)) == 0
+    for name in names:
+        made.submit(name + "again", name.encode())
+    assert overlaps([span(made.result(name + "again")[0]) for name in names]) > 0
     made.close()
     assert not own_parsers(before)
 

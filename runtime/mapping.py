@@ -206,6 +206,7 @@ def _link(
     from sgl_graph.analyzer.static import profile
     from sgl_graph.analyzer.static.link.configured import ConfigurationOracle
     from sgl_graph.analyzer.static.link.driver import link
+    from sgl_graph.analyzer.static.link.moments import Serving
 
     modules, functions = re.compile(profile.ANSWERED_MODULES), re.compile(profile.ANSWERED_FUNCTIONS)
     predicates, kinds = re.compile(profile.CAPTURE_PREDICATES), re.compile(profile.MODEL_PREDICATES)
@@ -225,7 +226,15 @@ def _link(
         views={view: profile.ARGUMENT_CLASS for view in profile.CONFIGURATION_VIEWS},
         reads=lambda name: profile.CAPTURE_PREDICATES_READ if predicates.match(name) else None,
     )
-    return link(project, entries, oracle=oracle, kept_externals=profile.FOLLOWED_LIBRARIES, on_progress=on_progress)
+    serving = Serving(re.compile(profile.EVENT_LOOPS), re.compile(profile.ADMIN_HANDLERS))
+    return link(
+        project,
+        entries,
+        oracle=oracle,
+        kept_externals=profile.FOLLOWED_LIBRARIES,
+        serving=serving,
+        on_progress=on_progress,
+    )
 
 
 def _identity(location: Location, sources: CheckoutSources) -> CheckoutIdentity:

@@ -23,6 +23,7 @@ from sgl_graph.analyzer.static.link.objects import (
 from sgl_graph.analyzer.static.link.sets import traits
 from sgl_graph.analyzer.static.link.values import (
     ANYTHING,
+    BOTH,
     NOTHING,
     UNKNOWN,
     Bound,
@@ -305,6 +306,8 @@ class Attributes:
         if settled is not None and not any(map(_is_method, settled)):
             return settled | heap.read(cell_in(instance.attributes, name))
         found: Values = heap.read(cell_in(instance.attributes, name))
+        if found == BOTH:
+            found = world.latches.read(cls, name, found)
         bound = self._in.class_level.find(cls, own, name)
         if bound:
             found = found | bound if found else bound

@@ -10,8 +10,10 @@ from sgl_graph.analyzer.static.checkout.project import Project
 from sgl_graph.analyzer.static.extract.text import render
 from sgl_graph.analyzer.static.link import sets, texts
 from sgl_graph.analyzer.static.link.cells import Cell
+from sgl_graph.analyzer.static.link.certain import certain
 from sgl_graph.analyzer.static.link.frame import guards_of
 from sgl_graph.analyzer.static.link.interpreter import Interpreter
+from sgl_graph.analyzer.static.link.moments import Moments, Serving
 from sgl_graph.analyzer.static.link.oracle import NoOracle, Oracle
 from sgl_graph.analyzer.static.link.values import (
     ANYTHING,
@@ -24,7 +26,7 @@ from sgl_graph.analyzer.static.link.values import (
     just,
 )
 from sgl_graph.analyzer.static.link.world import CallRecord, World
-from sgl_graph.analyzer.static.linked import Call, ClassInfo, Definition, Guard, Known, Linked, Truth
+from sgl_graph.analyzer.static.linked import Call, ClassInfo, Definition, Linked, Truth
 
 #: Python frames that nested interpretations may take: each call of the program interpreted costs a dozen.
 _DEEPEST_STACK = 12_000
@@ -37,6 +39,7 @@ def link(
     oracle: Oracle | None = None,
     survey: Iterable[str] = (),
     kept_externals: tuple[str, ...] = (),
+    serving: Serving | None = None,
     on_progress: Callable[[int], None] | None = None,
 ) -> Linked:
     """Link a checkout from its entry points.
@@ -47,12 +50,13 @@ def link(
         survey: dotted names of modules whose functions are interpreted even where no entry point leads,
             so that their call expressions are resolved.
         kept_externals: prefixes of access paths outside the checkout whose results are followed.
+        serving: which functions begin to serve; None: no code is told apart by when it runs.
         on_progress: called with the number of interpretations now and then.
     """
     depth = sys.getrecursionlimit()
     sys.setrecursionlimit(max(depth, _DEEPEST_STACK))
     try:
-        return _link(project, entries, oracle or NoOracle(), survey, kept_externals, on_progress)
+        return _link(project, entries, oracle or NoOracle(), survey, kept_externals, serving, on_progress)
     finally:
         sys.setrecursionlimit(depth)
 
@@ -63,6 +67,7 @@ def _link(
     oracle: Oracle,
     survey: Iterable[str],
     kept_externals: tuple[str, ...],
+    serving: Serving | None,
     on_progress: Callable[[int], None] | None,
 ) -> Linked:
     sets.reset()
@@ -78,7 +83,7 @@ def _link(
     closures = world.closures.by_place()
     if surveyed:
         _survey(interpreter, surveyed)
-    linked = _assemble(world, entries, live, reached_names)
+    linked = _assemble(world, entries, live, reached_names, Moments(world, entries, live.values(), serving))
     linked.arguments, linked.made = given, made
     linked.closures = closures
     return linked
@@ -168,12 +173,13 @@ def _assemble(
     entries: Sequence[str],
     live: dict[tuple[str, int], CallRecord],
     reached_names: set[str],
+    moments: Moments,
 ) -> Linked:
     graph: nx.MultiDiGraph[str] = nx.MultiDiGraph()
     calls: dict[str, list[Call]] = {}
     for key, record in world.records.items():
         alive = live.get(key)
-        call = _call(alive or record, alive is not None)
+        call = _call(alive or record, alive is not None, moments)
         calls.setdefault(call.caller, []).append(call)
         if alive is None:
             continue
@@ -181,7 +187,7 @@ def _assemble(
             graph.add_edge(call.caller, target, file=call.file, line=call.line, guards=call.guards, known=known)
     for items in calls.values():
         items.sort(key=lambda c: (c.line, c.text, sorted(c.targets)))
-    reached = _reached(graph, entries, reached_names)
+    reached = certain(world, graph, calls, entries, reached_names)
     definitions = {
         function.qualname: Definition(
             function.qualname, function.module, function.facts, function.index,
@@ -202,10 +208,10 @@ def _assemble(
     )
 
 
-def _call(record: CallRecord, active: bool) -> Call:
+def _call(record: CallRecord, active: bool, moments: Moments) -> Call:
     e = record.expression
     callee = e[1] if e[0] == "c" else e
-    guards = guards_of(record.firmest_guards())
+    guards = moments.settled(record.caller, guards_of(record.firmest_guards()))
     return Call(
         caller=record.caller,
         module=record.module.name,
@@ -222,26 +228,6 @@ def _call(record: CallRecord, active: bool) -> Call:
         guards=guards,
         active=active and all(guard.value is not Truth.FALSE for guard in guards),
     )
-
-
-def _reached(graph: nx.MultiDiGraph[str], entries: Sequence[str], names: set[str]) -> dict[str, Truth]:
-    """Reached functions; TRUE where some chain rests on no unsettled configuration and on no bare name."""
-    certain: set[str] = set()
-    # Whatever was loaded was imported: module level runs.
-    stack = [name for name in names if name in entries or name.endswith(":<module>")]
-    while stack:
-        name = stack.pop()
-        if name in certain:
-            continue
-        certain.add(name)
-        if name not in graph:
-            continue
-        for _, target, data in graph.out_edges(name, data=True):
-            if target not in certain and data["known"] is not Known.NAME_ONLY:
-                guards: tuple[Guard, ...] = data["guards"]
-                if all(g.value is Truth.TRUE or (g.value is Truth.UNKNOWN and not g.depends) for g in guards):
-                    stack.append(target)
-    return {name: Truth.TRUE if name in certain else Truth.UNKNOWN for name in sorted(names)}
 
 
 def _classes(world: World) -> dict[str, ClassInfo]:

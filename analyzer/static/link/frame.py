@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sgl_graph.analyzer.static.extract.facts import Expression
 from sgl_graph.analyzer.static.extract.text import render
 from sgl_graph.analyzer.static.link.heap import Activation
+from sgl_graph.analyzer.static.link.latches import is_state
 from sgl_graph.analyzer.static.link.values import ClassValue, Values
 from sgl_graph.analyzer.static.linked import Guard, Truth
 
@@ -90,7 +91,7 @@ def openness(link: GuardLink | None) -> tuple[int, int, int, int, tuple[int, ...
             failing += 1
         elif link.value is Truth.UNKNOWN:
             unknown += 1
-            resting += bool(link.depends)
+            resting += any(not is_state(name) for name in link.depends)
         link = link.outer
     return failing, resting, unknown, count, tuple(lines)
 

@@ -64,9 +64,11 @@ class Stores:
             setter = base.setters.get(name)
             if setter is not None:
                 functions = frozenset(Bound.of(f, instance) for f in heap.read(setter) if isinstance(f, FunctionValue))
+                world.latches.set_by(functions, heap.current)
                 self._in.implicit.call_simple(functions, [values])
                 return
         writer = heap.current
         if writer is not None and world.oracle.settles(cls.qualname, name, writer):
             return
+        world.latches.note(cls, name, values, writer)
         heap.write(cell_in(instance.attributes, name), values)

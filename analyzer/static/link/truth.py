@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from sgl_graph.analyzer.static.link.latches import is_state
 from sgl_graph.analyzer.static.link.objects import Configured, Container, Foreign
 from sgl_graph.analyzer.static.link.sets import traits
 from sgl_graph.analyzer.static.link.values import (
@@ -15,6 +16,7 @@ from sgl_graph.analyzer.static.link.values import (
     FALSE,
     NOTHING,
     TRUE,
+    UNKNOWN,
     Bound,
     ClassValue,
     Constant,
@@ -57,7 +59,11 @@ def truth_of(values: Values) -> tuple[Truth | None, tuple[str, ...]]:
     for position, value in enumerate(values):
         one = truth_of_one(value)
         if one is None or (position and one is not truth):
-            return Truth.UNKNOWN, depends_of(values)
+            depends = depends_of(values)
+            if UNKNOWN in values and any(map(is_state, depends)):
+                # A switch is not what keeps a test open that only running code can tell.
+                depends = tuple(name for name in depends if not is_state(name))
+            return Truth.UNKNOWN, depends
         truth = one
     return (Truth.TRUE if truth else Truth.FALSE), ()
 

@@ -13,6 +13,7 @@ from sgl_graph.analyzer.static.link.cells import Cell, cell_in
 from sgl_graph.analyzer.static.link.closures import Closures
 from sgl_graph.analyzer.static.link.frame import Frame, GuardLink, openness
 from sgl_graph.analyzer.static.link.heap import Activation, Heap
+from sgl_graph.analyzer.static.link.latches import Latches
 from sgl_graph.analyzer.static.link.objects import Configured, Container
 from sgl_graph.analyzer.static.link.oracle import Oracle
 from sgl_graph.analyzer.static.link.values import (
@@ -137,6 +138,7 @@ class World:
         self.activations: dict[Hashable, Activation] = {}
         self.records: dict[tuple[str, int], CallRecord] = {}
         self.closures = Closures()
+        self.latches = Latches()
         self.survey = False
         self.surveyed: frozenset[str] = frozenset()
         self.problems: dict[str, str] = {}

@@ -110,6 +110,12 @@ class Reachability:
         if open_gates:
             names = ", ".join(sorted({name for g in open_gates for name in g.depends}))
             return Reached("unresolved", trigger, f"{open_gates[0].text} is open: it rests on {names}", gates)
+        truths = {self._linked.reached.get(target) for target in call.targets}
+        if Truth.UNKNOWN in truths and Truth.TRUE not in truths and not call.externals:
+            # The call stands where it surely comes to, but what it would call may never be there.
+            target = min(t for t in call.targets if self._linked.reached.get(t) is Truth.UNKNOWN)
+            open_gates_to = self._open_gates_to(target) or self._open_gates_to_making(target)
+            return Reached("unresolved", trigger, _open_because(open_gates_to), open_gates_to or gates)
         return Reached("yes", trigger, "called from the worker's entry", gates)
 
     def settled_entries(self, sites: Sequence[RawSite], found: Sequence[Reached]) -> list[Reached]:
@@ -139,13 +145,8 @@ class Reachability:
             role = "replay" if self._lazy(scope) else ""
             return Reached("yes", self.trigger(scope.name, role), "called from the worker's entry")
         if truth is Truth.UNKNOWN:
-            gates = self._open_gates_to(scope.name)
-            if gates:
-                names = ", ".join(sorted({name for gate in gates for name in gate.depends})) or "the source alone"
-                why = f"{gates[0].text} is open: it rests on {names}"
-            else:
-                why = "only calls that the source does not settle lead here"
-            return Reached("unresolved", self.trigger(scope.name, ""), why, gates)
+            gates = self._open_gates_to(scope.name) or self._open_gates_to_making(scope.name)
+            return Reached("unresolved", self.trigger(scope.name, ""), _open_because(gates), gates)
         excluding = self._excluding(scope.name)
         if excluding is not None:
             return Reached("no", None, f"{excluding.text} does not hold", (excluding,))
@@ -247,6 +248,20 @@ class Reachability:
             level = above
         return None
 
+    def _open_gates_to_making(self, method: str) -> tuple[Gate, ...]:
+        """Open conditions on the way to where the object of a method is made."""
+        definition = self._linked.definitions.get(method)
+        if definition is None or definition.owner is None:
+            return ()
+        owner = self._linked.classes.get(definition.owner)
+        for name in (definition.owner, *sorted(owner.subclasses if owner is not None else ())):
+            for call in self.calls_of(name):
+                if name in call.constructs and call.active and call.caller in self._linked.reached:
+                    gates = tuple(g for g in gates_of(call.guards) if g.value == "unknown" and g.depends)
+                    if gates or (gates := self._open_gates_to(call.caller)):
+                        return gates
+        return ()
+
     def _open_gates_to(self, function: str, depth: int = 12) -> tuple[Gate, ...]:
         """The nearest conditions with an open configuration value on the way to a function."""
         seen = {function}
@@ -265,6 +280,13 @@ class Reachability:
                         above.append(call.caller)
             level = above
         return ()
+
+
+def _open_because(gates: Sequence[Gate]) -> str:
+    if not gates:
+        return "only calls that the source does not settle lead here"
+    names = ", ".join(sorted({name for gate in gates for name in gate.depends})) or "the source alone"
+    return f"{gates[0].text} is open: it rests on {names}"
 
 
 def gates_of(guards: Iterable[Guard]) -> tuple[Gate, ...]:

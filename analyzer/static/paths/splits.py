@@ -14,13 +14,19 @@ from sgl_graph.analyzer.static.sites.tags import last_name
 def settled_splits(sites: Sequence[RawSite], found: Sequence[Reached]) -> list[Reached]:
     """The same answers, but for split points whose wrapper never ends a segment in this configuration."""
     ends: dict[str, list[Reached]] = {}
+    inside: dict[str, Reached] = {}
     for site, answer in zip(sites, found, strict=True):
         if site.form == "segment-end":
             ends.setdefault(outermost(site.scope).name.rsplit(":", 1)[-1], []).append(answer)
-    return [_settled(site, answer, ends) for site, answer in zip(sites, found, strict=True)]
+            inside[site.scope.name] = answer
+    return [_settled(site, answer, ends, inside) for site, answer in zip(sites, found, strict=True)]
 
 
-def _settled(site: RawSite, answer: Reached, ends: dict[str, list[Reached]]) -> Reached:
+def _settled(site: RawSite, answer: Reached, ends: dict[str, list[Reached]], inside: dict[str, Reached]) -> Reached:
+    if site.form == "break-record" and answer.reachable == "yes":
+        # What runs between two segments is kept where one has been ended.
+        end = inside.get(site.scope.name, answer)
+        return answer if end.reachable == "yes" else replace(end, trigger=answer.trigger)
     if site.form != "break-point" or answer.reachable == "no":
         return answer
     splitting = [end for name in _wrappers_of(site) for end in ends.get(name, ())]

@@ -12,14 +12,32 @@ from sgl_graph.analyzer.static.sites.tags import argument_for, last_name
 _NO_DEVICES: frozenset[str] = frozenset()
 
 
+def givers(types: GraphTypes, direct: list[RawSite]) -> set[str]:
+    """Simple names of the functions that give a pool's handle: whoever calls one handles graph memory."""
+    return {name.rsplit(":", 1)[-1].rsplit(".", 1)[-1] for name in _makers(types, _handles(direct))}
+
+
+def takers(types: GraphTypes, direct: list[RawSite]) -> set[str]:
+    """Simple names of functions that are given nothing but a pool's handle: one may keep it, wherever it stands."""
+    makers = givers(types, direct)
+    pooled = {site.scope.module.name for site in _handles(direct)}
+    pooled |= {scope.module.name for name in makers for scope, _ in types.callers(name)}
+    return {
+        name
+        for scope in list(types.scopes.values())
+        if scope.module.name in pooled
+        for call in scope.calls
+        if len(call.expression[2]) == 1
+        and call.expression[1][0] == "n"
+        and (name := last_name(call.expression[1])) is not None
+        and any(map(is_pool, types.evaluate(scope, call.expression[2][0])))
+    }
+
+
 def find(types: GraphTypes, direct: list[RawSite]) -> list[RawSite]:
     """Sites of role pool beyond the direct calls of a library."""
-    handles = [site for site in direct if site.form in ("handle", "graph_pool_handle")]
-    makers = {
-        site.scope.name
-        for site in handles
-        if site.scope.kind == "function" and any(map(is_pool, types.returns(site.scope)))
-    }
+    handles = _handles(direct)
+    makers = _makers(types, handles)
     binders = _binders(types, handles)
     found: list[RawSite] = []
     for name in sorted(makers):
@@ -36,6 +54,19 @@ def find(types: GraphTypes, direct: list[RawSite]) -> list[RawSite]:
     found += _second_allocators(types, pooled)
     found += _saver_regions(types, direct)
     return found
+
+
+def _handles(direct: list[RawSite]) -> list[RawSite]:
+    return [site for site in direct if site.form in ("handle", "graph_pool_handle")]
+
+
+def _makers(types: GraphTypes, handles: list[RawSite]) -> set[str]:
+    """Functions that return a handle which they made or kept."""
+    return {
+        site.scope.name
+        for site in handles
+        if site.scope.kind == "function" and any(map(is_pool, types.returns(site.scope)))
+    }
 
 
 def _site(scope: Scope, call: CallFact, form: str) -> RawSite:

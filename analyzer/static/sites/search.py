@@ -66,6 +66,8 @@ def find_sites(project: Project, index: TextIndex | None = None) -> SiteSearch:
         types.extend(more)
         owners = Owners(types, _effects(found))
     found += _owner_sites(types, owners)
+    types.extend(index.mentioning(pools.givers(types, found)))
+    types.extend(index.mentioning(pools.takers(types, found)))
     found += pools.find(types, found)
     found += breaks.find(types, owners, found)
     found += compiled.find(types, _indexed(types))

@@ -13,6 +13,7 @@ from sgl_graph.analyzer.static.checkout.project import Project
 from sgl_graph.analyzer.static.extract.facts import ModuleFacts
 from sgl_graph.analyzer.static.extract.lower import extract
 from sgl_graph.analyzer.static.link.driver import link
+from sgl_graph.analyzer.static.link.moments import Serving
 from sgl_graph.analyzer.static.link.oracle import Oracle
 from sgl_graph.analyzer.static.linked import Call, Linked, Truth
 
@@ -133,11 +134,12 @@ def program(
     oracle: Oracle | None = None,
     survey: Iterable[str] = (),
     kept: tuple[str, ...] = ("torch", "ext"),
+    serving: Serving | None = None,
 ) -> Program:
     """Write a program and link it."""
     write(folder, text)
     sources = FolderSources(folder)
-    linked = link(Project(sources), entries, oracle=oracle, survey=survey, kept_externals=kept)
+    linked = link(Project(sources), entries, oracle=oracle, survey=survey, kept_externals=kept, serving=serving)
     return Program(linked, sorted(set(sources.read)))
 
 

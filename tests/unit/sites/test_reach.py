@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from sgl_graph.analyzer.records.pathmap import Reach
 from sgl_graph.analyzer.static.checkout.project import Project
 from sgl_graph.analyzer.static.link.driver import link
 from sgl_graph.analyzer.static.paths.chains import Chains
-from sgl_graph.analyzer.static.paths.reach import Reachability
+from sgl_graph.analyzer.static.paths.reach import Reachability, Reached
 from sgl_graph.analyzer.static.paths.splits import settled_splits
 from sgl_graph.analyzer.static.sites.graphtypes import GraphTypes
 from sgl_graph.analyzer.static.sites.rawsite import RawSite
@@ -123,6 +124,15 @@ def test_nothing_is_split_where_no_segmented_graph_is_recorded() -> None:
     answer, why = answers("run", CHOOSING)["usual = split(_used)"]
     assert answer == "no"
     assert why.startswith("its wrapper splits no graph: ")
+
+
+@pytest.mark.parametrize("end", ["unresolved", "no"])
+def test_what_a_wrapper_does_between_segments_rests_on_whether_it_ends_one(end: Reach) -> None:
+    sites = find_sites(Project(MemorySources({"sglang/srt/segments.py": SEGMENTS}))).sites
+    given = [Reached(end if site.form == "segment-end" else "yes", "startup", site.form) for site in sites]
+    found = {site.form: answer.reachable for site, answer in zip(sites, settled_splits(sites, given), strict=True)}
+    assert {found[form] for form in ("segment-end", "break-record", "break-point")} == {end}
+    assert found["eager-between"] == found["replay"] == "yes"
 
 
 RUNNERS = """

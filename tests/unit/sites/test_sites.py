@@ -142,6 +142,40 @@ def test_a_class_bound_to_a_local_and_a_context_in_a_local() -> None:
     ]
 
 
+def test_pools_are_found_where_nothing_else_of_graphs_stands() -> None:
+    found = sites(
+        shared="""
+            import torch
+
+            def shared_pool():
+                return torch.cuda.graph_pool_handle()
+        """,
+        allocator="""
+            current = None
+
+            def note(handle):
+                global current
+                current = handle
+
+            def show(handle):
+                print(handle)
+        """,
+        compiled="""
+            from sglang.srt.allocator import note, show
+            from sglang.srt.shared import shared_pool
+
+            def prepare(model):
+                pool = shared_pool()
+                note(pool)
+                show(pool)
+        """,
+    )
+    assert ("compiled", 6, "pool", "pool-of") in found
+    assert [item for item in found if item[0] == "compiled" and item[3] != "pool-of"] == [
+        ("compiled", 7, "pool", "pool-bind")
+    ]
+
+
 SEGMENTS = """
     import contextvars
     import torch

@@ -172,6 +172,26 @@ class BlockTable:
         """Whether a registered live block begins at `address`."""
         return (device, address) in self._live
 
+    @property
+    def intruders(self) -> int:
+        """How many owners of memory of graphs' temporaries are alive."""
+        return sum(block.intruder for block in self._live.values()) if self._intruders else 0
+
+    def left(self, device: int, address: int, size: int) -> list[Block]:
+        """The registered blocks in the range that were given back and of which nobody outside captures was seen to be the owner."""
+        found = [b for b in self._overlapping_dead(device, address, size) if None not in b.overlapped_during]
+        if self._touches_temporaries(device, address, size):
+            found += self._overlapping_temporaries(device, address, size)
+        return found
+
+    def concerned(self, device: int, address: int, size: int) -> list[Block]:
+        """All registered blocks in the range, alive or given back."""
+        return [
+            *self._overlapping_live(device, address, size),
+            *self._overlapping_dead(device, address, size),
+            *self._overlapping_temporaries(device, address, size),
+        ]
+
     def touches(self, device: int, address: int, size: int) -> bool:
         """Whether the range overlaps any registered block, alive or dead."""
         return bool(
@@ -256,8 +276,7 @@ class BlockTable:
 
     def _intrude(self, device: int, address: int, size: int, stack: int | None, t: int | None) -> bool:
         """Somebody outside captures got memory of graphs' temporaries: register who, so that its end is seen too."""
-        over = [b for b in self._temporaries.get(device, []) if b.address < address + size and b.end > address]
-        over = [b for b in over if not b.gone]
+        over = [b for b in self._overlapping_temporaries(device, address, size) if not b.gone]
         if not over or self._intruders >= MOST_INTRUDERS or (device, address) in self._live:
             return False
         self._intruders += 1
@@ -282,7 +301,7 @@ class BlockTable:
         """A segment, or a mapped part of one, went back to the driver."""
         blocks = [*self._overlapping_live(device, address, size), *self._overlapping_dead(device, address, size)]
         if self._touches_temporaries(device, address, size):
-            here = [b for b in self._temporaries[device] if b.address < address + size and b.end > address]
+            here = self._overlapping_temporaries(device, address, size)
             blocks += here
             left = [b for b in self._temporaries[device] if b not in here]
             self._temporaries[device] = left
@@ -316,6 +335,9 @@ class BlockTable:
         low = bisect_left(entries, (address - self._longest_dead, -1))
         high = bisect_left(entries, (address + size, -1))
         return [entry[2] for entry in entries[low:high] if entry[2].end > address]
+
+    def _overlapping_temporaries(self, device: int, address: int, size: int) -> list[Block]:
+        return [b for b in self._temporaries.get(device, []) if b.address < address + size and b.end > address]
 
     def _touches_temporaries(self, device: int, address: int, size: int) -> bool:
         spans = self._temporary_spans.get(device)

@@ -165,10 +165,6 @@ class Recorder:
         """How many replays have their order."""
         return self.timeline.ordered
 
-    def pending_times(self) -> list[int]:
-        """Times of the replays that wait for their order."""
-        return self.timeline.pending_times()
-
     def order_replays(self, upto: int) -> None:
         """Give the next orders to the pending replays among the first `upto` of this worker."""
         with self.lock:
@@ -377,8 +373,7 @@ class Recorder:
                 return
             self.closing = True
             self.drain()
-            self.drain()  # what the first one may have missed shows in the second
-            self.order_replays(self.replays_logged)
+            self.drain()  # what the first one may have missed shows in the second; replays behind it have no evidence and no order
             self.timeline.flush()
             if self._writer is not None:
                 self._write(

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from itertools import count, islice
+from functools import partial
+from itertools import count
+from threading import get_ident
+from typing import NamedTuple
 
 from .runs import Run, RunEncoder
 
 #: A run of replays is written when nothing happened for this long, and in any case this often.
 IDLE_SECONDS = 0.25
 LONGEST_SECONDS = 2.0
+
+
+class Waiting(NamedTuple):
+    """A replay that has no order yet: its number, when it started, its graph, and the thread that started it."""
+
+    number: int
+    t: int
+    graph: int
+    thread: int
 
 
 class Timeline:
@@ -22,7 +34,7 @@ class Timeline:
     def __init__(self, clock: Callable[[], int], write_run: Callable[[Run], None]) -> None:
         """Args: clock: nanoseconds. write_run: receives each finished run of replays."""
         self._clock = clock
-        self._log: deque[tuple[int, int]] = deque()
+        self._log: deque[tuple[int, int, int, int]] = deque()
         self._numbers = count(1)
         self.ordered = 0
         self._order = 0
@@ -30,11 +42,13 @@ class Timeline:
         self._opened: int | None = None
         #: Graphs whose replays got an order since somebody last cleared this.
         self.recent: set[int] = set()
+        #: The number of each thread's last replay among those that have an order; 0 for a thread known to have had none.
+        self.latest: dict[int, int] = {}
 
     def log(self, graph: int) -> int:
         """A replay starts; returns how many have. The hot path."""
         number = next(self._numbers)
-        self._log.append((self._clock(), graph))
+        self._log.append((number, self._clock(), graph, get_ident()))
         return number
 
     @property
@@ -42,20 +56,21 @@ class Timeline:
         """How many replays were logged, ordered or waiting."""
         return self.ordered + len(self._log)
 
-    def pending_times(self) -> list[int]:
-        """Times of the replays that wait."""
-        return [t for t, _ in list(self._log)]
+    def counter(self) -> Callable[[], int]:
+        """A C function that counts the replays that wait, for a step that no other thread may enter."""
+        return partial(len, self._log)
 
-    def next_graphs(self, most: int) -> set[int]:
-        """Graphs of the first `most` replays that wait."""
-        return {graph for _, graph in list(islice(self._log, most))}
+    def waiting(self) -> list[Waiting]:
+        """The replays that wait, in order."""
+        return [Waiting(*entry) for entry in list(self._log)]
 
     def order_replays(self, upto: int) -> None:
         """Give the next orders to those among the first `upto` replays that wait."""
         log = self._log
         while self.ordered < upto and log:
-            t, graph = log.popleft()
+            number, t, graph, thread = log.popleft()
             self.ordered += 1
+            self.latest[thread] = number
             if self._opened is None:
                 self._opened = t
             self.recent.add(graph)

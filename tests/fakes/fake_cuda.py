@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -89,11 +90,20 @@ class Allocator:
         self.trace: list[dict[str, Any]] = []
         self.recording = False
         self.most = 1
-        self.mark = ""
+        self._marks: dict[int, str] = {}  # torch keeps them by thread
         self.allocated = self.freed = 0
         self.pool = (0, 0)
         self.line = 1
         self.anonymous = False
+
+    @property
+    def mark(self) -> str:
+        """The calling thread's metadata."""
+        return self._marks.get(threading.get_ident(), "")
+
+    @mark.setter
+    def mark(self, text: str) -> None:
+        self._marks[threading.get_ident()] = text
 
     def _frames(self) -> list[dict[str, Any]]:
         """The allocating stack, which blocks keep only while it is recorded."""
@@ -204,6 +214,8 @@ class FakeTorch:
             _cuda_memoryStats=memory_stats,
             _cuda_getDeviceCount=lambda: 1,
             _cuda_cudaCachingAllocator_enable=lambda value: None,
+            _cuda_beginAllocateCurrentStreamToPool=lambda device, pool: setattr(a, "pool", pool),
+            _cuda_endAllocateToPool=lambda device, pool: setattr(a, "pool", (0, 0)),
         )
         if markers:
             c._cuda_setMemoryMetadata = mark

@@ -21,9 +21,9 @@ from .cuda_graph_class import GraphClass
 from .cuda_launch import LAUNCH_MODULES, LaunchHooks
 from .cuda_memory import AllocatorWatch, Resolution, unfollowed
 from .cuda_nodes import Inspection, NodeReader
+from .cuda_placement import mark
 from .cuda_poison import Poisoner
 from .cuda_switch import RecorderSwitch
-from .cuda_trace import mark
 
 #: The import that brings this inspector in.
 TRIGGER = "torch"
@@ -99,6 +99,7 @@ class CudaInspector:
             driver = self._driver or Driver()
             watch = AllocatorWatch(self.recorder, self.torch, driver, stacks=self.recorder.config.stacks)
             watch.trace.start()
+            self.recorder.timeline.latest.setdefault(threading.get_ident(), 0)  # its events carry the mark of no replay
             self._reader, self._watch, self.active = NodeReader(driver), watch, True
             RecorderSwitch(self.recorder, self.torch, watch, self.patches).install()
             self.recorder.recorder_event("on", detail="markers" if watch.trace.set_marker else "times")

@@ -6,17 +6,20 @@ import os
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from .. import frames
 from ..blocks import Allocation, Block
 from ..recorder import Capture, Recorder
+from ..timeline import Waiting
 from . import cuda_segments
 from .cuda_certifier import Certifier
 from .cuda_driver import Driver
 from .cuda_nodes import Word
+from .cuda_placement import Place, Placement
 from .cuda_segments import Cell, MemoryMap, SegmentView
-from .cuda_trace import AllocatorTrace, Batch, Entry, Placement
+from .cuda_trace import AllocatorTrace, Batch, Entry
 from .cuda_window import Handed, Left, Pool, Window
 from .cuda_workspaces import is_workspace
 
@@ -50,8 +53,10 @@ class AllocatorWatch:
         self._torch = torch
         self._driver = driver
         self._pools: set[Pool] = set()
-        self._certifier = Certifier(recorder, torch, self.trace, self.digest)
+        self._certifier = Certifier(recorder, self.trace, self.digest)
         self._windows: dict[int, Window] = {}
+        #: How many times the program has routed its own allocations into a private pool and not ended that.
+        self.routed = 0
         self._events = 0
         self._origin: dict[tuple[int, int], tuple[int, int, int | None]] = {}
         self._kinds: dict[int, str | None] = {}
@@ -60,8 +65,9 @@ class AllocatorWatch:
 
     def open(self, capture: Capture, device: int, pool: Pool | None) -> None:
         """A capture begins; a pool that torch makes for it is recognised later as one that was not known before."""
-        self.exact()
-        self._windows[capture.graph] = Window(capture, device, pool, frozenset(self._pools))
+        with self._recorder.lock:  # else certificates could begin in between
+            self.exact()
+            self._windows[capture.graph] = Window(capture, device, pool, frozenset(self._pools))
 
     def exact(self) -> None:
         """Follow every event from here on, if only certificates were taken."""
@@ -93,7 +99,7 @@ class AllocatorWatch:
             self.digest()
             now = time.monotonic()
             self._recorder.account(batches=1, events=self._events, seconds=now - started)
-            if not self._windows and not self._recorder.closing:
+            if not (self._windows or self.routed or self._recorder.closing):
                 self._certifier.consider(now, self._events, now - started)
 
     def digest(self, batch: Batch | None = None, *, whole: bool = False) -> MemoryMap | None:
@@ -112,35 +118,47 @@ class AllocatorWatch:
         self._events = sum(len(entries) for entries in batch.entries)
         whole = whole or any(entry["action"] == "alloc" for entries in batch.entries for entry in entries)
         memory = cuda_segments.take(self._torch) if self._windows and whole else None
-        for text in batch.lost:
-            recorder.order_replays(recorder.replays_logged)
-            recorder.recorder_event("overflow" if "overflowed" in text else "gap", detail=text)
         if memory is not None:
             self._find_pools(batch.entries, memory)
             self._pools |= memory.pools
-        offset = time.time_ns() - time.monotonic_ns()
-        marked = self.trace.set_marker is not None
-        pending: list[tuple[int, int, int, Entry, int, int]] = []
+        waiting = cache(recorder.timeline.waiting)
+        latest = recorder.timeline.latest if self.trace.set_marker is not None else None
+        pending: list[tuple[Place, int, int, Entry]] = []
         for device, entries in enumerate(batch.entries):
-            placement = Placement(first, recorder.pending_times, offset, marked)
+            placement = Placement(first, waiting, batch.clock, latest)
             for number, entry in enumerate(self._relevant(device, entries)):
-                after, before, t = placement.place(entry)
-                pending.append((after, device, number, entry, before, t))
+                pending.append((placement.place(entry), device, number, entry))
         if len(batch.entries) > 1:
-            pending.sort(key=lambda item: item[:3])
-        for after, device, _, entry, before, t in pending:
-            recorder.order_replays(after)
-            ended = self._tell(device, entry, t, memory)
-            if ended is not None and before > after:
-                self._tie_open(ended, before - after)
+            pending.sort(key=lambda item: (item[0].after, *item[1:3]))
+        for place, device, _, entry in pending:
+            # Replays that an earlier tie let go first may be among those that followed this event.
+            before = max(place.before, recorder.replays_ordered)
+            near = waiting()[place.after - first : before - first] if before > place.after else []
+            recorder.order_replays(place.likely if self._unsure(device, entry, near) else place.after)
+            self._tell(device, entry, place.t, memory)
+        for text in batch.lost:
+            recorder.recorder_event("overflow" if "overflowed" in text else "gap", detail=text)
         return memory
 
-    def _tie_open(self, block: Block, replays: int) -> None:
-        """A block ended too close to some replays to order them: a hazard for those graphs among them that reference it."""
-        graphs = self._recorder.timeline.next_graphs(replays) & block.users
+    def _unsure(self, device: int, entry: Entry, replays: list[Waiting]) -> bool:
+        """Whether replays that are too close to an event to order them use memory that it concerns: a hazard for their graphs.
+
+        The event is told behind those that may have come first, as far as the clocks tell: no fault is claimed of them.
+        """
+        if not replays:
+            return False
+        recorder, address = self._recorder, int(entry["addr"])
+        if entry["action"] == "free_requested":
+            blocks = [b for b in recorder.blocks.concerned(device, address, 1) if b.address == address and not b.freed]
+        else:
+            blocks = recorder.blocks.concerned(device, address, int(entry["size"]))
+        graphs = {replay.graph for replay in replays}
+        # A graph's own capture may let go of its blocks: no order makes that a fault of that graph.
+        graphs = {g for b in blocks for g in graphs & b.users if b.freed or b.allocation.during != g}
         if graphs:
-            detail = f"{replays} replays are too close to the free to order"
-            self._recorder.recorder_event("tie", detail=detail, blocks=[block.id], graphs=sorted(graphs))
+            detail = f"{len(replays)} replays are too close to the event ({entry['action']}) to order"
+            recorder.recorder_event("tie", detail=detail, blocks=[b.id for b in blocks], graphs=sorted(graphs))
+        return bool(graphs)
 
     def _find_pools(self, batch: list[list[Entry]], memory: MemoryMap) -> None:
         """The pool that torch made for a capture: new since its begin, and memory was handed out from it."""
@@ -158,20 +176,22 @@ class AllocatorWatch:
         blocks = self._recorder.blocks
         watching = any(window.device == device for window in self._windows.values())
         origin = self._origin
+        handed: set[int] = set()  # in this batch: who gives it back is told, too
         for entry in entries:
             action = entry["action"]
             if action == "free_requested":
                 address = entry["addr"]
-                if watching or blocks.is_live(device, address) or (device, address) in origin:
+                if watching or address in handed or blocks.is_live(device, address) or (device, address) in origin:
                     yield entry
             elif action == "alloc":
                 if watching or blocks.touches(device, entry["addr"], entry["size"]):
+                    handed.add(entry["addr"])
                     yield entry
             elif action in ("segment_free", "segment_unmap"):
                 yield entry
 
-    def _tell(self, device: int, entry: Entry, t: int, memory: MemoryMap | None) -> Block | None:
-        """Note one event; returns the referenced block that it ended, if it did."""
+    def _tell(self, device: int, entry: Entry, t: int, memory: MemoryMap | None) -> None:
+        """Note one event."""
         action, address, size = entry["action"], int(entry["addr"]), int(entry["size"])
         recorder = self._recorder
         windows = [w for w in self._windows.values() if w.device == device]
@@ -197,10 +217,9 @@ class AllocatorWatch:
                     window.left.append(Left(address, left_size, graph, stack, entry.get("frames") or []))
             if recorder.blocks.is_live(device, address):
                 scratch = is_workspace(entry.get("frames") or [])
-                return recorder.freed(device, address, stack=self._stack(entry), t=t, scratch=scratch)
+                recorder.freed(device, address, stack=self._stack(entry), t=t, scratch=scratch)
         else:
             recorder.segment_gone(device, address, size)
-        return None
 
     @staticmethod
     def _owner(windows: list[Window], address: int, memory: MemoryMap | None) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,11 +13,20 @@ from .cuda_atomic import unsplit
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A block of a segment as the snapshot shows it."""
+    """A block of a segment as the snapshot shows it.
+
+    Attributes:
+        address: First byte.
+        size: Bytes.
+        live: Nobody else can get it now.
+        owned: Its owner has not given it back; a block that waits for a stream is live and not owned.
+        frames: Who allocated it.
+    """
 
     address: int
     size: int
     live: bool
+    owned: bool
     frames: list[dict[str, Any]]
 
 
@@ -45,7 +55,17 @@ class SegmentView:
         block = self.raw[index]
         if address >= block["address"] + block["size"]:
             return None
-        return Cell(block["address"], block["size"], block["state"] != "inactive", block.get("frames") or [])
+        state, frames = block["state"], block.get("frames") or []
+        return Cell(block["address"], block["size"], state != "inactive", state == "active_allocated", frames)
+
+    def anonymous(self) -> Iterator[tuple[int, int]]:
+        """Address and size of each block that somebody owns and that shows no allocating stack."""
+        at = self.address
+        for block in self.raw:
+            at = block.get("address", at)
+            if block["state"] == "active_allocated" and not block.get("frames"):
+                yield at, int(block["size"])
+            at += block["size"]
 
 
 class MemoryMap:
@@ -67,15 +87,23 @@ class MemoryMap:
 
     def segment(self, address: int) -> SegmentView | None:
         """The segment that holds `address`; of several, the one that begins last."""
+        return next(self.holding(address), None)
+
+    def holding(self, address: int) -> Iterator[SegmentView]:
+        """All segments that hold `address`: one may be laid over blocks of another."""
         if not self.lowest <= address < self.highest:
-            return None
+            return
         index = bisect_right(self._starts, address) - 1
         while index >= 0 and self._reach[index] > address:
             view = self._views[index]
             if address < view.address + view.size:
-                return view
+                yield view
             index -= 1
-        return None
+
+    @property
+    def views(self) -> list[SegmentView]:
+        """All segments in order of address."""
+        return self._views
 
     def free_cells(self, pool: tuple[int, int]) -> list[tuple[int, int, int]]:
         """Device, address and size of each free block of a pool."""

@@ -11,6 +11,14 @@ from ..recorder import Recorder
 from .cuda_memory import AllocatorWatch
 from .cuda_workspaces import clearing
 
+#: What `torch.cuda.use_mem_pool` and the like call to send a program's allocations into a private pool, and to end that.
+_ROUTED = (
+    "_cuda_beginAllocateToPool",
+    "_cuda_beginAllocateCurrentStreamToPool",
+    "_cuda_beginAllocateCurrentThreadToPool",
+)
+_ROUTED_END = "_cuda_endAllocateToPool"
+
 
 class RecorderSwitch:
     """Wraps the functions that switch recording, on `torch._C`, through which every caller goes."""
@@ -36,19 +44,24 @@ class RecorderSwitch:
 
         if hasattr(c, "_cuda_clearCublasWorkspaces"):
             self._patches.replace(c, "_cuda_clearCublasWorkspaces", clearing)
+        for name in _ROUTED:
+            if hasattr(c, name):
+                self._patches.replace(c, name, functools.partial(self._routed, by=1))
+        if hasattr(c, _ROUTED_END):
+            self._patches.replace(c, _ROUTED_END, functools.partial(self._routed, by=-1))
 
     def _switch(self, original: Any) -> Any:
         recorder, trace, watch = self._recorder, self._trace, self._watch
 
         @functools.wraps(original)
         def switched(*args: Any, **kwargs: Any) -> Any:
-            # What happened until here is read first; the program's own history is emptied by that, as its switch would.
-            try:
-                watch.exact()
-                recorder.drain()
-            except Exception as error:
-                recorder.problem("recorder switch", error)
-            with recorder.lock:
+            with recorder.lock:  # else certificates could begin while the program's switch makes them worthless
+                # What happened until here is read first; the program's own history is emptied by that, as its switch would.
+                try:
+                    recorder.drain()
+                    watch.exact()
+                except Exception as error:
+                    recorder.problem("recorder switch", error)
                 result = original(*args, **kwargs)
                 try:
                     if not recorder.sealed and trace.recording:
@@ -77,6 +90,22 @@ class RecorderSwitch:
             return original(value)
 
         return enable
+
+    def _routed(self, original: Any, by: int) -> Any:
+        """The program takes memory from a private pool by hand, which may be that of graphs' temporaries: all of it is followed."""
+        recorder, watch = self._recorder, self._watch
+
+        @functools.wraps(original)
+        def route(*args: Any, **kwargs: Any) -> Any:
+            try:
+                with recorder.lock:
+                    watch.exact()
+                    watch.routed = max(0, watch.routed + by)
+            except Exception as error:
+                recorder.problem("pool", error)
+            return original(*args, **kwargs)
+
+        return route
 
     def _metadata(self, original: Any) -> Any:
         recorder, trace = self._recorder, self._trace

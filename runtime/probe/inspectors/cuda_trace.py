@@ -1,14 +1,14 @@
-"""PyTorch's allocator history: switched on, fetched and emptied without a loss, its events placed between replays."""
+"""PyTorch's allocator history: switched on, fetched and emptied without a loss."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from .cuda_atomic import unsplit
+from .cuda_placement import Clock, mark, read_clock
 from .cuda_segments import MemoryMap
 
 #: No pool has this identifier, so a snapshot of it holds the events and no segment. Both numbers must stay small: torch up to
@@ -17,9 +17,6 @@ _NO_POOL = (7, 7)
 _ENTRIES = 400_000
 #: Actions that nothing here needs; leaving them out makes recording cheaper.
 _SKIPPED = ["free_completed", "snapshot", "oom"]
-_MARK = "g"
-#: Without markers: how far the clocks of events and replays may be apart (measured: under 20 microseconds).
-SLACK_NS = 200_000
 
 Entry = dict[str, Any]
 Counts = dict[int, tuple[int, int]]
@@ -32,10 +29,12 @@ class Batch:
     Attributes:
         entries: For each device its events as torch tells them, in order.
         lost: Why events are missing, one text a device that lost some.
+        clock: Places their times, whatever was done to the clocks since the last batch.
     """
 
     entries: list[list[Entry]]
     lost: list[str]
+    clock: Clock
 
 
 class AllocatorTrace:
@@ -49,8 +48,10 @@ class AllocatorTrace:
         self._stacks = stacks
         self._signature = 0
         self._counts: Counts = {}
-        self._marker: Callable[[str], None] | None = None
-        #: What a replay calls with its mark; None while nothing is recorded or the metadata is somebody else's.
+        self._clock: Clock | None = None
+        #: What a snapshot is asked for: segments of all pools, without events where this torch allows that.
+        self._whole: Any = (0, 0, False)
+        #: What a replay calls with its mark; None before recording began and when the metadata is somebody else's.
         self.set_marker: Callable[[str], None] | None = None
         self.recording = False
 
@@ -71,9 +72,10 @@ class AllocatorTrace:
         self.recording = True
         setter = getattr(self._c, "_cuda_setMemoryMetadata", None)
         if setter is not None and not self._c._cuda_getMemoryMetadata():
-            self._marker = self.set_marker = setter
+            self.set_marker = setter
             setter(mark(0))
         self._counts = self._counts_of([self._c._cuda_memoryStats(d) for d in self._devices()])
+        self._clock = read_clock()
 
     def stop(self) -> None:
         """Switch recording off, which forgets the history, and take the marker back."""
@@ -93,11 +95,11 @@ class AllocatorTrace:
 
     def yield_marker(self) -> None:
         """Leave the metadata to somebody else."""
-        self._marker = self.set_marker = None
+        self.set_marker = None
 
     def unmark(self) -> None:
         """Stop marking events: somebody else uses the metadata, or recording ends."""
-        marker, self._marker, self.set_marker = self._marker, None, None
+        marker, self.set_marker = self.set_marker, None
         if marker is not None:
             marker("")
 
@@ -110,32 +112,41 @@ class AllocatorTrace:
         before, raw, after = self._take(switch_off)
         if switch_off:
             self.recording = False
-            self.set_marker = None
+        clock = read_clock()
+        earlier, self._clock = self._clock, clock
         lost = [text for device, entries in enumerate(raw) if (text := self._missing(device, entries, before, after))]
-        return Batch(raw, lost)
+        return Batch(raw, lost, clock.since(earlier))
 
-    def switch_on(self, number: int) -> MemoryMap:
-        """Record again after `fetch(switch_off=True)`; returns the segments of the same moment.
+    def segments(self, count: Callable[[], int]) -> tuple[MemoryMap, int]:
+        """The segments, and what `count`, a C function, says at the same moment."""
+        try:
+            found, counted = unsplit([self._snapshot(), count], self._torch)
+        except (TypeError, RuntimeError):
+            if self._whole is None:
+                raise
+            self._whole = None
+            return self.segments(count)
+        return MemoryMap(found["segments"]), counted
 
-        Args:
-            number: Replays that started so far.
-        """
-        snapshot = partial(self._c._cuda_memorySnapshot, (0, 0, False))
+    def switch_on(self, count: Callable[[], int]) -> tuple[MemoryMap, int]:
+        """Record again after `fetch(switch_off=True)`; returns what `segments` does, of the same moment."""
         switch = partial(self._switch, *self._arguments()[self._signature])
         stats = [partial(self._c._cuda_memoryStats, device) for device in self._devices()]
-        out = unsplit([switch, snapshot, *stats], self._torch)
-        self._counts = self._counts_of(out[2:])
+        clock = read_clock()
+        out = unsplit([switch, self._snapshot(), count, *stats], self._torch)
+        self._counts = self._counts_of(out[3:])
+        self._clock = clock
         self.recording = True
-        self.set_marker = self._marker
-        if self._marker is not None:
-            self._marker(mark(number))
-        return MemoryMap(out[1]["segments"])
+        return MemoryMap(out[1]["segments"]), out[2]
 
     def counted(self) -> int:
         """Allocations and frees of all devices so far, by the allocator's own counters."""
         return sum(a + f for a, f in self._counts_of([self._c._cuda_memoryStats(d) for d in self._devices()]).values())
 
     # Internals
+
+    def _snapshot(self) -> Callable[[], Any]:
+        return partial(self._c._cuda_memorySnapshot, self._whole)
 
     def _devices(self) -> range:
         return range(int(self._c._cuda_getDeviceCount()))
@@ -189,59 +200,17 @@ class AllocatorTrace:
                 allocated += 1
             elif action == "free_requested":
                 freed += 1
+        overflow = None
+        if len(entries) >= _ENTRIES:
+            overflow = f"device {device}: the history overflowed at {_ENTRIES} events"
         if low[0] < known[0] or low[1] < known[1]:  # the program reset the counters: take them up afresh
             self._counts[device] = high
-            return None
+            return overflow
         # Counters were read before the events, so every event counted then must be among those seen by now. What slipped
         # between reading and emptying shows at the next fetch, against counters that have moved on.
         seen = (known[0] + allocated, known[1] + freed)
         self._counts[device] = (max(seen[0], low[0]), max(seen[1], low[1]))
-        if len(entries) >= _ENTRIES:
-            return f"device {device}: the history overflowed at {_ENTRIES} events"
+        if overflow is not None:
+            return overflow
         missing = max(low[0] - seen[0], low[1] - seen[1])
         return f"device {device}: {missing} allocator events are missing" if missing > 0 else None
-
-
-class Placement:
-    """Places the events of one device of one batch between the replays.
-
-    A replay sets its number as a marker that each later event carries (where torch can), so an event says by itself how
-    many replays had started. Else, and for threads or devices whose marker is another's, the event's time is held
-    against the replays' times, and what is too close to call is left open.
-    """
-
-    def __init__(self, first: int, times: Callable[[], list[int]], offset: int, marked: bool) -> None:
-        """Place events after the first replays.
-
-        Args:
-            first: Number of replays that were ordered before this batch.
-            times: Gives the times of the replays numbered `first + 1` and on, on the recorder's clock.
-            offset: Nanoseconds from the recorder's clock to the wall clock of the events.
-            marked: Whether replays set markers.
-        """
-        self._first = self._known = first
-        self._times = times
-        self._offset = offset
-        self._marked = marked
-        self._list: list[int] | None = None
-
-    def place(self, entry: Entry) -> tuple[int, int, int]:
-        """Replays that had certainly started, replays that may have started, and the time on the recorder's clock."""
-        t = int(entry.get("time_us", 0)) * 1000 - self._offset
-        mark = entry.get("user_metadata")
-        if self._marked and mark and mark[0] == _MARK and mark[1:].isdigit():
-            number = int(mark[1:])
-            if number >= self._first - 1:  # one less: the replay was logged, its marker not yet set
-                self._known = max(self._known, number)
-                return self._known, self._known, t
-        if self._list is None:
-            self._list = self._times()
-        after = max(self._known, self._first + bisect_left(self._list, t - SLACK_NS))
-        before = max(after, self._first + bisect_left(self._list, t + SLACK_NS))
-        self._known = after
-        return after, before, t
-
-
-def mark(number: int) -> str:
-    """The marker of the replay with this number (short: torch keeps it without an allocation)."""
-    return f"{_MARK}{number}"

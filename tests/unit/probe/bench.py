@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sgl_graph.analyzer.reconcile.lifetime import lifetime_verdict
+from sgl_graph.analyzer.records.receipts import read_receipts
 from sgl_graph.runtime.probe.config import ProbeConfig
 from sgl_graph.runtime.probe.imports import PostImport
 from sgl_graph.runtime.probe.inspectors import cuda_nodes
 from sgl_graph.runtime.probe.inspectors.cuda import CudaInspector
 from sgl_graph.runtime.probe.recorder import Recorder
 
-from tests.fakes.fake_cuda import FakeTorch
+from tests.fakes.fake_cuda import FakeTorch, kernel
 
 Run = Callable[..., "Bench"]
 
@@ -43,6 +45,12 @@ class Bench:
         assert not [r for r in found if r["k"] == "problem"]
         return [r for r in found if kind in (None, r["k"])]
 
+    def verdict(self) -> str:
+        """What the receipts of this worker alone come to."""
+        self.recorder.close("exit")
+        path = self.recorder.config.receipts / f"{self.recorder.worker}.jsonl"
+        return lifetime_verdict([read_receipts(path)]).value
+
     def timeline(self) -> list[str]:
         """Replays and events in order, as words."""
         words = []
@@ -54,3 +62,13 @@ class Bench:
             elif r["k"] == "graph":
                 words.append(f"{r['e']} {r['graph']}")
         return words
+
+
+def enter(b: Bench) -> tuple[int, Any]:
+    """A captured graph over one block, replayed once; a lean bench takes certificates from here on."""
+    x = b.memory.malloc(512)
+    graph = b.torch.capture(lambda: [kernel(x)])
+    graph.replay()
+    b.recorder.drain()
+    assert not b.memory.recording
+    return x, graph

@@ -11,6 +11,9 @@ _ROOT = str(Path(__file__).parents[3])
 if _ROOT not in sys.path:
     sys.path.insert(0, _ROOT)
 
+from sgl_graph.runtime.probe.inspectors import cuda_certifier
+from sgl_graph.runtime.probe.inspectors.cuda_pace import Pace
+
 from tests.unit.probe.bench import Bench, Run
 
 
@@ -25,3 +28,15 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
     yield make
     for b in made:
         b.inspector.remove()
+
+
+@pytest.fixture
+def lean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    """A bench that takes certificates from its first drain after a capture on."""
+    monkeypatch.setattr(Pace, "overloaded", lambda self, now, events, seconds: True)
+    monkeypatch.setattr(Pace, "calm", lambda self, now, counted: False)
+    monkeypatch.setattr(cuda_certifier, "_SHORTEST", 0.0)
+    monkeypatch.setattr(cuda_certifier, "_SHARE", 1e9)
+    b = Bench(tmp_path, monkeypatch)
+    yield b
+    b.inspector.remove()

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from sgl_graph.runtime.probe.inspectors import cuda_certifier, cuda_pace
 from sgl_graph.runtime.probe.inspectors.cuda_pace import Pace
 
 from tests.fakes.fake_cuda import kernel
-from tests.unit.probe.bench import Bench
+from tests.unit.probe.bench import Bench, enter
 
 
 def test_only_a_lasting_overload_counts() -> None:
@@ -46,27 +45,6 @@ def test_calm_needs_a_low_rate_for_a_while() -> None:
     assert [pace.calm(5 + t / 2, 1_000_000) for t in range(3)] == [False, True, True]
 
 
-@pytest.fixture
-def lean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A bench that takes certificates from its first drain after a capture on."""
-    monkeypatch.setattr(Pace, "overloaded", lambda self, now, events, seconds: True)
-    monkeypatch.setattr(Pace, "calm", lambda self, now, counted: False)
-    monkeypatch.setattr(cuda_certifier, "_SHORTEST", 0.0)
-    monkeypatch.setattr(cuda_certifier, "_SHARE", 1e9)
-    b = Bench(tmp_path, monkeypatch)
-    yield b
-    b.inspector.remove()
-
-
-def enter(b: Bench) -> tuple[int, Any]:
-    x = b.memory.malloc(512)
-    graph = b.torch.capture(lambda: [kernel(x)])
-    graph.replay()
-    b.recorder.drain()
-    assert not b.memory.recording
-    return x, graph
-
-
 def test_clean_churn_stays_certified(lean: Bench) -> None:
     _, graph = enter(lean)
     for _ in range(20):
@@ -86,7 +64,7 @@ def test_a_block_freed_and_handed_out_again_loses_its_certificate(lean: Bench) -
     lean.recorder.drain()
     assert lean.memory.recording
     graph.replay()
-    assert lean.timeline() == ["replay 0"] * 3 + ["free 0", "replay 0"]
+    assert lean.timeline() == ["replay 0"] * 3 + ["free 0", "alloc [0]", "replay 0"]
     assert [(r["e"], r.get("blocks")) for r in lean.records("recorder")][2] == ("tie", [0])
 
 

@@ -13,7 +13,6 @@ from sgl_graph.runtime.doctor import Check, examine, worst
 from sgl_graph.runtime.probe.imports import PostImport
 from sgl_graph.runtime.probe.inspectors.cuda_atomic import unsplit
 from sgl_graph.runtime.probe.inspectors.cuda_segments import MemoryMap
-from sgl_graph.runtime.probe.inspectors.cuda_trace import SLACK_NS, Placement
 from sgl_graph.runtime.probe.inspectors.cuda_workspaces import clearing, is_workspace
 from sgl_graph.runtime.probe.patching import Patches
 
@@ -90,16 +89,6 @@ def test_overlapping_segments_give_the_inner_one_and_then_the_outer() -> None:
     memory = MemoryMap([segment(1000, 1000, (0, 0)), segment(1200, 100, (0, 1)), segment(5000, 10, (0, 0))])
     pools = [(s.pool if s else None) for s in map(memory.segment, (999, 1100, 1250, 1300, 1999, 2000, 5009, 5010))]
     assert pools == [None, (0, 0), (0, 1), (0, 0), (0, 0), None, (0, 0), None]
-
-
-def test_a_marker_places_exactly_and_times_leave_what_is_close_open() -> None:
-    times = [1_000_000_000 * k for k in range(1, 5)]
-    marked = Placement(10, lambda: times, 0, True)
-    assert marked.place({"time_us": 0, "user_metadata": "g12"})[:2] == (12, 12)
-    assert marked.place({"time_us": 0, "user_metadata": "g11"})[:2] == (12, 12)
-    timed = Placement(10, lambda: times, 0, True)
-    assert timed.place({"time_us": 2_500_000, "user_metadata": "somebody's"})[:2] == (12, 12)
-    assert timed.place({"time_us": (3_000_000_000 + SLACK_NS // 2) // 1000, "user_metadata": ""})[:2] == (12, 13)
 
 
 def test_unsplit_hides_the_lazy_module_only_meanwhile() -> None:

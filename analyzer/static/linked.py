@@ -101,6 +101,15 @@ class Definition:
     #: Qualified name of the class whose body holds it, if any.
 
 
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """A module that code which runs imports although the checkout has no such file, and what it takes from it."""
+
+    names: frozenset[str]
+    file: str
+    line: int
+
+
 @dataclass(slots=True)
 class ClassInfo:
     """A class of the checkout with what the hierarchy says of it.
@@ -136,6 +145,7 @@ class Linked:
         closures: by function and line of the call that made them.
         made: by class of the receiver, function and class of an immutable record that it makes: texts, or None, that the
             record's fields have; fields that may have anything else are left out.
+        absent: by dotted name.
     """
 
     project: Project
@@ -150,3 +160,4 @@ class Linked:
     arguments: dict[tuple[str, str], dict[str, frozenset[str | None]]] = field(default_factory=dict)
     closures: dict[tuple[str, int], list[Closure]] = field(default_factory=dict)
     made: dict[tuple[str, str, str], dict[str, frozenset[str | None]]] = field(default_factory=dict)
+    absent: dict[str, Absent] = field(default_factory=dict)

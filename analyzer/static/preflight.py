@@ -25,6 +25,7 @@ from sgl_graph.analyzer.static.paths.settings import Settings
 from sgl_graph.analyzer.static.paths.splits import settled_splits
 from sgl_graph.analyzer.static.paths.topology import missing_entry, worker_entries, workers
 from sgl_graph.analyzer.static.paths.traffic import labels_of, traffic_for
+from sgl_graph.analyzer.static.paths.unread import cut_short, lost_of, problems_of, unread_by
 from sgl_graph.analyzer.static.sites.classify import Classifier, Surroundings
 from sgl_graph.analyzer.static.sites.families import family_of_name, family_of_site
 from sgl_graph.analyzer.static.sites.labels import Keys
@@ -92,7 +93,7 @@ def build(
         linked = linker(entries)
         if not request.model_known:
             linked.reached = without_model(linked)
-    unread = _unread(project, linked)
+    unread = unread_by(project, linked)
     reach = Reachability(linked, entries, _on_demand(search), unread) if linked is not None else None
     parts = Parts(search, linked)
     on_step("classifying")
@@ -118,8 +119,8 @@ def build(
     labels = labels_of(paths)
     traffic = traffic_for(paths, labels, request.budget)
     sites = tuple(site for _, site in parts.sites)
-    problems = _problems(project)
-    lost = _lost(project, unread, problems)
+    problems = problems_of(project, linked)
+    lost = lost_of(project, unread, problems)
     return (
         records.PathMap(
             checkout=request.identity,
@@ -143,7 +144,7 @@ def build(
                 labels=labels,
                 traffic=traffic,
                 problems=problems,
-                cut_short=_cut_short(linked, problems),
+                cut_short=cut_short(linked, problems),
                 lost=lost,
                 missing=missing,
                 dying=deaths(search, configuration, paths),
@@ -265,25 +266,3 @@ def _functions_total(project: Project) -> int:
     paths = (path for path in project.sources.paths() if path.startswith("sglang/srt/"))
     project.counted.update((path, headers_in(project.sources.text(path))) for path in paths)
     return sum(project.counted.values())
-
-
-def _problems(project: Project) -> dict[str, str]:
-    """Files that are no Python, or could not be read at all, and folders that could not be listed."""
-    unread = {m.path: m.facts.error for m in project.loaded() if m.facts.error is not None}
-    return {**project.sources.lost(), **unread}
-
-
-def _unread(project: Project, linked: Linked | None) -> tuple[str, ...]:
-    """Files that code which runs imports, and that could not be read."""
-    broken = {m.path for m in project.loaded() if m.facts.error is not None}
-    return tuple(sorted(broken & linked.problems.keys())) if linked is not None else ()
-
-
-def _lost(project: Project, unread: Sequence[str], problems: Mapping[str, str]) -> frozenset[str]:
-    """Unreadable files that may matter: code that runs imports them, or their text speaks of graphs."""
-    return frozenset(unread) | {path for log in project.hints for path in log.taken if path in problems}
-
-
-def _cut_short(linked: Linked | None, problems: Mapping[str, str]) -> dict[str, str]:
-    """Files whose code the linker left before its values settled."""
-    return {f: why for f, why in sorted(linked.problems.items()) if f not in problems} if linked is not None else {}

@@ -178,7 +178,8 @@ _ALL = [
         "a file or folder of the checkout could not be read",
         "Facts of this file, or of all files in this folder, are missing from the map; the reason stands beside it. Paths "
         "and sites in it are not shown. Where code that runs imports the file, it may lead to any other capture: what "
-        "nothing else excludes is then unresolved. Material where the file speaks of graphs or is imported; a note else.",
+        "nothing else excludes is then unresolved. Material where the file speaks of graphs or is imported; a note else. A file "
+        "that is imported and not there at all counts too; where the same lies elsewhere, only the import is wrong: a note.",
     ),
     Rule(
         "SGG063",

@@ -86,6 +86,7 @@ def _link(
     linked = _assemble(world, entries, live, reached_names, Moments(world, entries, live.values(), serving))
     linked.arguments, linked.made = given, made
     linked.closures = closures
+    linked.absent = dict(sorted(world.absent.items()))
     return linked
 
 

@@ -51,6 +51,7 @@ class Frame:
         "imports",
         "locals",
         "memories",
+        "tolerant",
         "turn",
     )
 
@@ -68,6 +69,8 @@ class Frame:
         #: Memories of its statements, where they are remembered; which turns of the loops around is being interpreted.
         self.memories: dict[Hashable, Memory] | None = None
         self.turn = 0
+        #: Blocks around in which an import that fails is caught.
+        self.tolerant = 0
 
 
 def guards_of(link: GuardLink | None) -> tuple[Guard, ...]:

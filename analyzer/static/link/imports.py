@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from sgl_graph.analyzer.static.extract.facts import Statement
 from sgl_graph.analyzer.static.link.cells import Cell
 from sgl_graph.analyzer.static.link.frame import Frame
 from sgl_graph.analyzer.static.link.values import Constant, just
+from sgl_graph.analyzer.static.linked import Absent
 
 if TYPE_CHECKING:
     from sgl_graph.analyzer.static.link.interpreter import Interpreter
@@ -25,6 +27,7 @@ class Imports:
         """`import a.b as c`."""
         for dotted, renamed in s[2]:
             self._note(dotted)
+            self._missed(frame, dotted, (), s[1])
             frame.imports.add(renamed or dotted.split(".")[0])
             if renamed is not None:
                 self._in.assignments.bind(frame, renamed, just(self._in.expressions.reference(dotted, None)))
@@ -38,6 +41,7 @@ class Imports:
         """`from a import b as c`."""
         module = frame.activation.module.absolute(s[2], s[3])
         self._note(module)
+        self._missed(frame, module, [name for name, _ in s[4]] if s[4] != "*" else (), s[1])
         if s[4] == "*":
             self._star(frame, module)
             return True
@@ -52,6 +56,18 @@ class Imports:
         world = self._in.world
         if not self.typing and not world.survey and name not in world.imported and world.project.has_module(name):
             world.imported.add(name)
+
+    def _missed(self, frame: Frame, module: str, names: Iterable[str], line: int) -> None:
+        """Note an import of a file that lies in no folder any more, unless the code is prepared for that."""
+        world = self._in.world
+        project = world.project
+        if self.typing or world.survey or frame.tolerant or project.has_module(module) or project.is_package(module):
+            return
+        if project.is_package(module.rpartition(".")[0]):
+            known = world.absent.get(module)
+            taken = frozenset(names) | (known.names if known is not None else frozenset())
+            first = (known.file, known.line) if known is not None else (frame.file, line)
+            world.absent[module] = Absent(taken, *first)
 
     def _star(self, frame: Frame, module: str) -> None:
         self._in.ensure_module(module)

@@ -291,7 +291,10 @@ class Statements:
     def _try(self, frame: Frame, s: Statement) -> bool:
         before = frame.environment
         frame.environment = dict(before)
+        catches = any(_catches_imports(handler[0]) for handler in s[3])
+        frame.tolerant += catches
         passes = self.block(frame, s[2])
+        frame.tolerant -= catches
         after = frame.environment
         if passes and s[4]:
             passes = self.block(frame, s[4])
@@ -313,6 +316,17 @@ class Statements:
                 result = frame.environment
         frame.environment = result if result is not None else after
         return result is not None
+
+
+_IMPORT_ERRORS = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
+
+
+def _catches_imports(kind: Expression | None) -> bool:
+    """Whether a handler is for imports that fail."""
+    if kind is None:
+        return True
+    kinds = kind[1] if kind[0] == "t" else [kind]
+    return any(item[-1 if item[0] == "n" else 2] in _IMPORT_ERRORS for item in kinds if item[0] in ("n", "a"))
 
 
 def _is_typing(test: Expression) -> bool:

@@ -30,7 +30,7 @@ from sgl_graph.analyzer.static.link.values import (
     Values,
     just,
 )
-from sgl_graph.analyzer.static.linked import Known, Truth
+from sgl_graph.analyzer.static.linked import Absent, Known, Truth
 
 _CLASSES = re.compile(rb"^class (\w+)", re.MULTILINE)
 _STRENGTH = {Known.DIRECT: 0, Known.TYPE: 1, Known.REGISTRY: 2, Known.OVERRIDE: 3, Known.NAME_ONLY: 4}
@@ -132,6 +132,8 @@ class World:
         project.cells = self.globals
         #: Modules that executed import statements name, whether or not anything reads a name of them.
         self.imported: set[str] = set()
+        #: Modules of the checkout's packages that they name, and that it does not have.
+        self.absent: dict[str, Absent] = {}
         self.functions: dict[Hashable, FunctionValue] = {}
         self.classes: dict[Hashable, ClassValue] = {}
         self.containers: dict[Hashable, Container] = {}

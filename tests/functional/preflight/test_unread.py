@@ -97,3 +97,43 @@ def test_a_phase_whose_backend_the_model_decides_is_open_without_the_model(progr
     assert made.labels == ("target:decode",)
     own = [s for s in made.sites if s.qualname.rpartition(":")[2].startswith("PrefillCudaGraphRunner.")]
     assert {site.reachable for site in own if site.role in ("capture", "replay")} == {"unresolved"}
+
+
+def test_a_file_that_is_gone_and_still_imported_leaves_what_it_may_lead_to_open(
+    program: Program, checkout: Path
+) -> None:
+    whole = {site.id: site for site in mapped(program, checkout).sites}
+    lose(checkout / RUNNER)
+    made = mapped(program, checkout)
+    assert not [s.id for s in made.sites if s.reachable == "no" and whole[s.id].reachable == "yes"]
+    tables = [
+        s for s in made.sites if s.file.endswith("full_cuda_graph_backend.py") and s.role in ("capture", "replay")
+    ]
+    assert {site.reachable for site in tables} == {"unresolved"}
+    (gap,) = material(made, "SGG061")
+    assert "decode_cuda_graph_runner.py" in gap and "not in this checkout" in gap
+
+
+@pytest.mark.parametrize(
+    ("imported", "words"),
+    [
+        ("try:\n    from sglang.srt.nowhere import thing\nexcept ImportError:\n    thing = None\n", ()),
+        ("try:\n    import sglang.srt.nowhere\nexcept (ValueError, Exception):\n    pass\n", ()),
+        ("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from sglang.srt.nowhere import thing\n", ()),
+        ("from elsewhere.nowhere import thing\n", ()),
+        ("from sglang.srt.elsewhere.server_args import ServerArgs\n", ()),
+        ("from sglang.server_args import ServerArgs\n", ("sglang/server_args.py",)),
+    ],
+)
+def test_imports_that_code_is_prepared_for_or_that_are_only_wrong_exclude_as_before(
+    program: Program, checkout: Path, imported: str, words: tuple[str, ...]
+) -> None:
+    whole = mapped(program, checkout)
+    scheduler = checkout / SCHEDULER
+    text = scheduler.read_text()
+    first = "from __future__ import annotations\n"
+    scheduler.write_text(text.replace(first, first + imported) if first in text else imported + text)
+    made = mapped(program, checkout)
+    assert {s.id: s.reachable for s in made.sites} == {s.id: s.reachable for s in whole.sites}
+    assert not material(made, "SGG061")
+    assert all(any(word in gap.text for gap in made.gaps if gap.code == "SGG061") for word in words)

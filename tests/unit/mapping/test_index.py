@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gc
+import itertools
+import re
 from collections.abc import Iterable
 
-from sgl_graph.analyzer.static.checkout.project import Project
+from sgl_graph.analyzer.static.checkout.project import Project, headers_in
 from sgl_graph.analyzer.static.checkout.textindex import TextIndex
 from sgl_graph.runtime.mapping import rare_collections
 
@@ -42,6 +44,15 @@ def test_an_index_that_was_released_holds_no_texts() -> None:
     index.first()
     index.release()
     assert index.mentioning(["x"]) == []
+
+
+def test_headers_are_lines_that_begin_so() -> None:
+    alphabet = (b"def", b"async", b" ", b"\t", b"\n", b"x")
+    pattern = re.compile(rb"^[ \t]*(?:async[ \t]+)?def[ \t]", re.MULTILINE)
+    for length in range(6):
+        for words in itertools.product(alphabet, repeat=length):
+            text = b"".join(words)
+            assert headers_in(text) == len(pattern.findall(text)), text
 
 
 def test_collections_are_rare_only_within() -> None:

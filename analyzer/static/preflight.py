@@ -27,7 +27,7 @@ from sgl_graph.analyzer.static.paths.topology import missing_entry, worker_entri
 from sgl_graph.analyzer.static.paths.traffic import labels_of, traffic_for
 from sgl_graph.analyzer.static.paths.unread import cut_short, lost_of, problems_of, unread_by
 from sgl_graph.analyzer.static.sites.classify import Classifier, Surroundings
-from sgl_graph.analyzer.static.sites.families import family_of_name, family_of_site
+from sgl_graph.analyzer.static.sites.families import family_of_site
 from sgl_graph.analyzer.static.sites.labels import Keys
 from sgl_graph.analyzer.static.sites.rawsite import RawSite
 from sgl_graph.analyzer.static.sites.search import SiteSearch, find_sites
@@ -94,7 +94,7 @@ def build(
         if not request.model_known:
             linked.reached = without_model(linked)
     unread = unread_by(project, linked)
-    reach = Reachability(linked, entries, _on_demand(search), unread) if linked is not None else None
+    reach = Reachability(linked, entries, search.owners.on_demand(), unread) if linked is not None else None
     parts = Parts(search, linked)
     on_step("classifying")
     around = Surroundings(device=request.device.kind)
@@ -159,11 +159,6 @@ def build(
         ),
         parts,
     )
-
-
-def _on_demand(search: SiteSearch) -> frozenset[str]:
-    """Tables that capture while serving; pieces of a compiled model are captured by its runner's loop over the sizes."""
-    return frozenset(name for name in search.owners.on_demand() if family_of_name(name) != "prefill-piecewise")
 
 
 def _encoder(settings: Settings) -> bool:

@@ -16,6 +16,8 @@ from sgl_graph.analyzer.static.sites.scopes import CallFact, Scope
 from sgl_graph.analyzer.static.sites.tags import enclosing_method, last_name, self_name
 
 CAPTURES, REPLAYS = "C", "R"
+#: Methods that nobody calls by name to have a graph run.
+_NOT_ASKED = ("__init__", "__call__")
 Effects = frozenset[str]
 NOTHING: Effects = frozenset()
 
@@ -274,11 +276,15 @@ class Owners:
                     entry[name] = entry.get(name, NOTHING) | effects
 
     def on_demand(self) -> frozenset[str]:
-        """Tables with a method, other than the constructor, that captures or replays as it finds a graph or not."""
+        """Tables with a method of their own that captures or replays as it finds a graph or not.
+
+        An object that is called in the place of a function is not asked by its users: they call what they always call, as
+        the pieces of a compiled model do, and who runs the model once for each size decides what is captured.
+        """
         return frozenset(
             name
             for name, methods in self.tables.effects.items()
-            if any({CAPTURES, REPLAYS} <= found for method, found in methods.items() if method != "__init__")
+            if any({CAPTURES, REPLAYS} <= found for method, found in methods.items() if method not in _NOT_ASKED)
         )
 
     def refresh(self) -> None:

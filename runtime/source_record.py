@@ -192,6 +192,7 @@ def _compared(
             lambda position, index: (read >> index & 1) + (evaluated >> index & 1),
             unasked(old, looked_up, inside),
             methods(old),
+            headers=EVERY in asked,
         )
         met = before.read
         after = shape_of(
@@ -199,6 +200,7 @@ def _compared(
             lambda position, index: met[position] if position < len(met) else UNREAD,
             unasked(new, looked_up, inside),
             methods(new),
+            headers=EVERY in asked,
         )
     except (RecursionError, ValueError):
         return None

@@ -192,9 +192,11 @@ class Calls(Objects):
             frame.yielded = ListV([])
         try:
             try:
+                # Read first: what its header makes of the call counts as well, even where it takes no such call.
+                body = function.module.module.evaluated_body(function.index)
                 self._bind_arguments(function, frame, arguments, keywords)
                 self.frames.append(frame)
-                signal = self.execute(function.module.module.evaluated_body(function.index))
+                signal = self.execute(body)
             except Raised as raised:
                 if len(self.levels) == depth:
                     raise

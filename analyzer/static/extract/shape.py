@@ -52,15 +52,18 @@ def shape_of(
     reads: Callable[[int, int], int],
     without: Container[int] = (),
     without_methods: Container[tuple[int, int]] = (),
+    *,
+    headers: bool = True,
 ) -> Shape:
     """The shape of a module.
 
     Args:
         without: positions in the module's body of statements that do not count.
         without_methods: the same of classes, each as the index of the class and the position in its body.
+        headers: whether parameters count although nobody looks into the function.
         reads: how much of a function's body counts, by the number of functions met before it and its index.
     """
-    walk = _Walk(facts, reads, without_methods)
+    walk = _Walk(facts, reads, without_methods, headers)
     body = walk.statements([item for position, item in enumerate(facts.body) if position not in without])
     found = walk.shape
     found.digest_input = msgspec.msgpack.encode([facts.error, body])
@@ -95,11 +98,16 @@ class _Walk:
     """One pass over one module's facts."""
 
     def __init__(
-        self, facts: f.ModuleFacts, reads: Callable[[int, int], int], without: Container[tuple[int, int]]
+        self,
+        facts: f.ModuleFacts,
+        reads: Callable[[int, int], int],
+        without: Container[tuple[int, int]],
+        headers: bool,
     ) -> None:
         self._facts = facts
         self._reads = reads
         self._without = without
+        self._headers = headers
         self._speech = speech_of(facts)
         self.shape = Shape(b"")
         self._line = self.shape.positions.append
@@ -150,13 +158,16 @@ class _Walk:
         is_lambda = bool(function.flags & f.LAMBDA)
         if is_lambda:
             self.shape.lambdas.append(function.line)
+        name = [function.name, None if is_lambda else function.qualname, function.flags & ~f.NESTS]
+        # Where a function is defined its decorators and its defaults are evaluated, and the rest where it is called.
+        if not reads and not self._headers:
+            defaults = [self._expression(p.default) for p in function.parameters if p.default is not None]
+            return [*name, defaults, [self._expression(decorator) for decorator in function.decorators]]
         header = [
-            function.name,
-            None if is_lambda else function.qualname,
+            *name,
             [[p.name, p.kind, self._maybe(p.default), self._maybe(p.annotation)] for p in function.parameters],
             self._maybe(function.returns),
             [self._expression(decorator) for decorator in function.decorators],
-            function.flags & ~f.NESTS,
         ]
         if not reads:
             return header

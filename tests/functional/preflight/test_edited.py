@@ -122,6 +122,12 @@ EDITS: dict[str, tuple[str, Callable[[str], str], bool | None]] = {
         end("\n\ndef unused(pool, size=3):\n    return launch_server(pool, size)\n"),
         True,
     ),
+    "parameters-of-a-function-unreached": (
+        COMMON,
+        lambda source: source.replace("include_parent: bool = True", "include_parent=True, *more", 1),
+        True,
+    ),
+    "new-function-where-all-were-gone-through": (RUNNER, end("\n\ndef unused(runner):\n    return runner\n"), False),
     "new-constant": (COMMON, end("\n\nLIMIT = 3\n"), True),
     "new-import": (COMMON, before("import signal", "from bisect import insort\n"), True),
     "decorated-function": (COMMON, end("\n\n@lru_cache\ndef unused():\n    pass\n"), False),

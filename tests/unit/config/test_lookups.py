@@ -53,6 +53,14 @@ def test_names_that_are_looked_for_in_classes_are_noted() -> None:
     assert not {"size", "found"} & machine.project.sought
 
 
+def test_a_call_that_a_header_does_not_take_reads_the_body_too() -> None:
+    text = "def takes(a):\n    return a\n\ndef main():\n    try:\n        return takes()\n    except TypeError:\n        return 2\n"
+    machine = programs.evaluator(text)
+    assert programs.run(machine, "main") == 2
+    module = machine.project.module("program")
+    assert module.evaluated == module.read == {0, 1}
+
+
 def test_who_lists_a_class_goes_through_all_names() -> None:
     machine = programs.evaluator("class Table:\n    size = 3\n\ndef main():\n    return vars(Table)\n")
     programs.run(machine, "main")

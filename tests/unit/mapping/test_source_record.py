@@ -153,7 +153,12 @@ def test_untouched_files_hold(folder: Path) -> None:
         ("read.py", READ.replace("    value =", "    logger = print\n    logger.info(name)\n    value ="), False),
         ("read.py", READ.replace("    value =", "    logger.info('counter')\n    value ="), False),  # asked for above
         # headers and top level
+        ("read.py", READ.replace("unread(name)", "unread(name: 'Name', /, more, *names) -> str"), True),
         ("read.py", READ.replace("unread(name)", "unread(name, more=1)"), False),
+        ("read.py", READ.replace("def read(name)", "def read(name, more)"), False),
+        ("read.py", READ.replace("def read(name)", "def read(name: str)"), False),
+        ("read.py", READ.replace("def read(name)", "def read(name) -> str"), False),
+        ("read.py", READ.replace("def unread", "async def unread"), False),
         ("read.py", READ.replace("def unread", "@os.wraps\ndef unread"), False),
         # names that nobody looked up
         ("read.py", READ + "VALUE = -1\n", True),
@@ -286,6 +291,10 @@ def test_where_everything_was_gone_through_a_new_name_does_not_hold(folder: Path
     assert record["files"]["app/read.py"][4] == ["Table", "missing", "os", "unread"]
     record["files"]["app/read.py"][4] = [EVERY]
     assert carried(folder, record) is None
+    (folder / "app" / "read.py").write_text(READ.replace("unread(name)", "unread(name, more)"))
+    assert carried(folder, record) is None
+    (folder / "app" / "read.py").write_text(READ.replace("return name\n", "return 1\n"))
+    assert carried(folder, record) is not None
 
 
 def test_where_statements_were_counted_one_more_does_not_hold(folder: Path) -> None:

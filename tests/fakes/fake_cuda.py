@@ -151,13 +151,14 @@ class Allocator:
         self.allocated -= 1
         return self.malloc(size, line)
 
-    def free(self, address: int, line: int = 1) -> None:
+    def free(self, address: int, line: int = 1, *, waits: bool = False) -> None:
+        """`waits`: another stream uses the memory still, so that nobody gets it yet."""
         self.line = line
         self.freed += 1
         for segment in self.segments:
             for block in segment["blocks"]:
-                if block["address"] == address and block["state"] != "inactive":
-                    block["state"] = "inactive"
+                if block["address"] == address and block["state"] == "active_allocated":
+                    block["state"] = "active_pending_free" if waits else "inactive"
                     self._note("free_requested", address, block["size"])
                     return
         raise AssertionError("not allocated")

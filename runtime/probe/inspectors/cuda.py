@@ -56,6 +56,8 @@ class CudaInspector:
         self.patches = Patches()
         self.active = False
         self.raw: dict[int, int] = {}
+        #: Graphs that PyTorch keeps beside their executables.
+        self.kept: set[int] = set()
         self._driver = driver
         self._reader: NodeReader | None = None
         self._watch: AllocatorWatch | None = None
@@ -171,6 +173,10 @@ class CudaInspector:
             return None
         return known
 
+    def holds(self, handle: int, node: int) -> bool:
+        """Whether a raw graph holds a node."""
+        return self._reader is not None and node in self._reader.driver.nodes(handle)
+
     def _note_end(self, graph: int) -> None:
         """A graph object is gone; called by the garbage collector at any moment, so it only takes a note."""
         self._ended.append((graph, self.recorder.replays_logged))
@@ -264,6 +270,7 @@ class CudaInspector:
         identifier = self._write(pending, pool, keep_graph)
         if keep_graph and pending.handle is not None:
             self.raw[pending.handle] = identifier
+            self.kept.add(identifier)
         weakref.finalize(graph, self._note_end, identifier).atexit = False
         return identifier
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,10 @@ _DESTROY = ("cudaGraphExecDestroy", "cuGraphExecDestroy")
 _FORGET = ("cudaGraphDestroy", "cuGraphDestroy")
 _LAUNCH = ("cudaGraphLaunch", "cuGraphLaunch")
 _SET = ("cudaGraphExec", "cuGraphExec")
+#: Change a graph that was captured or built; its executables stay as they are until it is instantiated anew.
+_EDIT = re.compile(
+    r"(cuda|cu)Graph(Add\w+Node|AddNode|DestroyNode|\w*NodeSetParams)(1D|FromSymbol|ToSymbol|_v2)?"
+)
 
 
 class LaunchHooks:
@@ -53,8 +58,10 @@ class LaunchHooks:
                 for name in names:
                     self._wrap(module, name, make)
             for name in dir(module):
-                if name.startswith(_SET) and name.endswith(("SetParams", "SetParams1D")):
+                if name.startswith(_SET) and "SetParams" in name:
                     self._wrap(module, name, self._set_parameters)
+                elif _EDIT.fullmatch(name):
+                    self._wrap(module, name, self._edit)
         except Exception as error:
             self._inspector.recorder.problem("cuda-bindings", error)
 
@@ -78,6 +85,28 @@ class LaunchHooks:
         if known is None:
             known = self._inspector.raw[handle] = self._inspector.inspect_now(handle)
         return known
+
+    def _edit(self, original: Any) -> Any:
+        def wrapper(target: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(target, *args, **kwargs)
+            self._safely("edit", self._edited_by, target, result)
+            return result
+
+        return wrapper
+
+    def _edited_by(self, target: Any, result: Any) -> None:
+        """A graph, or one by its node, was changed: what was built by hand is read again when an executable is made of it."""
+        if not _succeeded(result):
+            return
+        inspector, handle = self._inspector, int(target)
+        if handle not in inspector.raw:
+            handle = next((known for known in inspector.raw if inspector.holds(known, handle)), 0)
+        identifier = inspector.raw.get(handle)
+        if identifier is not None and identifier in inspector.kept:
+            # Its memory is known from its capture alone; PyTorch may make its executable of it at the next replay, unseen.
+            inspector.recorder.graph_event(identifier, "updated")
+        else:
+            inspector.raw.pop(handle, None)
 
     def _instantiate(self, original: Any) -> Any:
         def wrapper(graph: Any, *args: Any, **kwargs: Any) -> Any:

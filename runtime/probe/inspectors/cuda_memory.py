@@ -288,7 +288,7 @@ class AllocatorWatch:
         own_pool = segment.pool == window.pool and segment.pool != _DEFAULT
         cell = segment.cell(address)
         handed = window.latest(address) if own_pool else None
-        if handed is not None and (handed.freed is not None or cell is None or not cell.live):
+        if handed is not None and (handed.freed is not None or cell is None or not cell.owned):
             block = temporaries.get(id(handed))
             if block is None:
                 pool, place, device = where
@@ -305,7 +305,7 @@ class AllocatorWatch:
                     self._recorder.stack(frames.from_trace(handed.freed or [])),
                 )
             return "chain", block
-        if cell is not None and cell.live:
+        if cell is not None and cell.owned:
             # Most words name a block that is known by now; describing one costs a stack.
             block = blocks.referred(segment.device, cell.address, where[0]) or blocks.refer(
                 self._allocation(cell, where, graph if handed is not None else None)

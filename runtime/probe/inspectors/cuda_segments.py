@@ -18,14 +18,12 @@ class Cell:
     Attributes:
         address: First byte.
         size: Bytes.
-        live: Nobody else can get it now.
-        owned: Its owner has not given it back; a block that waits for a stream is live and not owned.
+        owned: Its owner has not given it back. What was given back and waits for a stream is not owned, though nobody can get it yet.
         frames: Who allocated it.
     """
 
     address: int
     size: int
-    live: bool
     owned: bool
     frames: list[dict[str, Any]]
 
@@ -55,8 +53,7 @@ class SegmentView:
         block = self.raw[index]
         if address >= block["address"] + block["size"]:
             return None
-        state, frames = block["state"], block.get("frames") or []
-        return Cell(block["address"], block["size"], state != "inactive", state == "active_allocated", frames)
+        return Cell(block["address"], block["size"], block["state"] == "active_allocated", block.get("frames") or [])
 
     def anonymous(self) -> Iterator[tuple[int, int]]:
         """Address and size of each block that somebody owns and that shows no allocating stack."""

@@ -72,8 +72,7 @@ def test_marks_go_on_under_certificates(lean: Bench, monkeypatch: pytest.MonkeyP
 
 def test_a_block_that_waits_for_a_stream_is_freed(lean: Bench) -> None:
     x, graph = enter(lean)
-    [block] = [b for s in lean.memory.segments for b in s["blocks"] if b["address"] == x]
-    block["state"] = "active_pending_free"
+    lean.memory.free(x, waits=True)
     lean.recorder.drain()
     graph.replay()
     assert lean.verdict() == "FAIL"

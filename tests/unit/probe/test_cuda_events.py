@@ -246,3 +246,41 @@ def test_a_raw_handle_that_is_handed_out_again_is_another_graph(bench: Run) -> N
     module.cudaGraphLaunch(801, 0)
     assert [w for w in b.timeline() if w.startswith("replay")] == ["replay 1"]
     assert len(b.records("capture")) == 2
+
+
+def test_an_edited_graph_is_no_longer_what_was_captured(bench: Run) -> None:
+    b = bench()
+    x, y = b.memory.malloc(512), b.memory.malloc(512)
+    graph = b.torch.capture(lambda: [kernel(x)], b.torch.cuda.CUDAGraph(True))
+    raw = graph.raw_cuda_graph()
+    module = SimpleNamespace(cudaGraphKernelNodeSetParams=lambda node, parameters: (0,))
+    b.inspector.launches.patch(module)  # type: ignore[arg-type]
+    graph.replay()
+    module.cudaGraphKernelNodeSetParams(b.torch.driver.nodes(raw)[0], None)
+    b.torch.driver.graphs[raw] = [kernel(y)]
+    b.memory.free(y)
+    graph.replay()
+    assert b.verdict() == "INCOMPLETE"
+
+
+def test_a_graph_made_by_hand_is_read_again_after_an_edit(bench: Run) -> None:
+    b = bench()
+    x, y = b.memory.malloc(512), b.memory.malloc(512)
+    made = iter([801, 802])
+    module = SimpleNamespace(
+        cudaGraphInstantiate=lambda graph, flags: (0, next(made)),
+        cudaGraphLaunch=lambda executable, stream: (0,),
+        cudaGraphAddKernelNode=lambda graph, needs, count, parameters: (0, 1),
+        cudaGraphExecKernelNodeSetParams=lambda executable, node, parameters: (0,),
+    )
+    b.inspector.launches.patch(module)  # type: ignore[arg-type]
+    b.torch.driver.graphs[800] = [kernel(x)]
+    module.cudaGraphInstantiate(800, 0)
+    module.cudaGraphAddKernelNode(800, None, 0, None)
+    b.torch.driver.graphs[800] = [kernel(x), kernel(y)]
+    module.cudaGraphInstantiate(800, 0)
+    b.memory.free(y)
+    module.cudaGraphLaunch(801, 0)
+    assert b.timeline() == ["instantiated 0", "instantiated 1", "free 1", "replay 0"]
+    assert b.verdict() == "PASS"
+    assert [len(c["refs"]) for c in b.records("capture")] == [1, 2]

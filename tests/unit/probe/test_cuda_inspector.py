@@ -250,3 +250,20 @@ def test_memory_without_owners_makes_no_pass(bench: Run, monkeypatch: pytest.Mon
     result = lifetime_verdict([read_receipts(b.recorder.config.receipts / f"{b.recorder.worker}.jsonl")])
     assert result.value == "INCOMPLETE"
     assert "owner" in result.reason
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_memory_that_waits_for_a_stream_is_freed(bench: Run, inside: bool) -> None:
+    """Its owner gave it back before, or inside, the capture that still names it; nobody else can get it yet."""
+    b = bench()
+    x = b.memory.malloc(512)
+    if not inside:
+        b.memory.free(x, line=77, waits=True)
+
+    def body() -> list[Node]:
+        if inside:
+            b.memory.free(x, line=77, waits=True)
+        return [kernel(x)]
+
+    b.torch.capture(body).replay()
+    assert b.verdict() == "FAIL"

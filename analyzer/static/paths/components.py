@@ -6,12 +6,13 @@ import re
 
 from sgl_graph.analyzer.records.pathmap import Component, ComponentKind, Reach
 from sgl_graph.analyzer.static import profile
-from sgl_graph.analyzer.static.checkout.project import Project
+from sgl_graph.analyzer.static.checkout.project import Project, module_name
 from sgl_graph.analyzer.static.checkout.questions import At, question
 from sgl_graph.analyzer.static.extract.unasked import EVERY
 from sgl_graph.analyzer.static.linked import ClassInfo, Linked, Truth
 from sgl_graph.analyzer.static.paths.memory import memory_of
 from sgl_graph.analyzer.static.paths.reach import Reachability
+from sgl_graph.analyzer.static.paths.workspaces import workspaces_of
 
 _COLLECTIVE = re.compile(profile.COLLECTIVE_METHODS)
 
@@ -41,7 +42,12 @@ def components_of(project: Project, linked: Linked, reach: Reachability, *, rank
             file=info.module.path,
             line=info.facts.line,
         )
-    return tuple(found[key] for key in sorted(found))
+    own = [
+        workspace
+        for workspace in workspaces_of(linked, lambda name: _built(linked, reach, name))
+        if ranks != 1 or not module_name(workspace.file)[0].startswith(profile.COMMUNICATION_PACKAGES)
+    ]
+    return (*(found[key] for key in sorted(found)), *own)
 
 
 @question

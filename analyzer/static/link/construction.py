@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
 from sgl_graph.analyzer.static.link.arguments import Arguments
@@ -18,7 +18,7 @@ from sgl_graph.analyzer.static.link.values import (
     Wrapped,
     just,
 )
-from sgl_graph.analyzer.static.link.world import CallRecord
+from sgl_graph.analyzer.static.link.world import CallRecord, World
 
 if TYPE_CHECKING:
     from sgl_graph.analyzer.static.link.interpreter import Interpreter
@@ -145,3 +145,13 @@ def _is_immutable_record(cls: ClassValue) -> bool:
 
 def is_torch_module(cls: ClassValue) -> bool:
     return any(isinstance(base, External) and base.path.endswith("nn.Module") for base in cls.mro)
+
+
+def none_made(world: World, classes: Sequence[ClassValue], count: int) -> bool:
+    """Whether all of `count` classes are torch modules of which this configuration makes none: none can be met.
+
+    Modules are made where they are used; without the model's configuration, any of them may be made.
+    """
+    if len(classes) != count or not classes or world.unsettled_scans:
+        return False
+    return all(is_torch_module(cls) and not world.any_made(cls) for cls in classes)

@@ -4,14 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sgl_graph.analyzer.static.extract.facts import Statement
+from sgl_graph.analyzer.static.extract.facts import Expression, Statement
 from sgl_graph.analyzer.static.link.frame import Environment, Frame, merge
 from sgl_graph.analyzer.static.link.objects import Container
-from sgl_graph.analyzer.static.link.values import NOTHING, Values
+from sgl_graph.analyzer.static.link.sets import ordered
+from sgl_graph.analyzer.static.link.values import (
+    NOTHING,
+    ClassValue,
+    FunctionValue,
+    ImportReference,
+    Value,
+    Values,
+    just,
+)
 from sgl_graph.analyzer.static.linked import Truth
 
 if TYPE_CHECKING:
     from sgl_graph.analyzer.static.link.interpreter import Interpreter
+
+
+#: Tables with more rows are gone through all at once.
+_MOST_ROWS = 16
 
 
 class Loops:
@@ -36,11 +49,16 @@ class Loops:
             statements.block(frame, s[5])
             return True
         held_turn = frame.turn
+        rows = _rows(s[2], values)
         for turn in range(2):
-            frame.turn = held_turn * 4 + turn + 1
-            self._in.assignments.assign(frame, s[2], values)
-            statements.block(frame, s[4])
-            after = merge(before, frame.environment)
+            started = frame.environment
+            after = before
+            for number, row in enumerate(rows):
+                frame.turn = held_turn * 4 * _MOST_ROWS + turn * _MOST_ROWS + number + 1
+                frame.environment = dict(started)
+                self._in.assignments.assign(frame, s[2], row)
+                statements.block(frame, s[4])
+                after = merge(after, frame.environment)
             if not _grew(before, after):
                 break
             frame.environment = dict(after)
@@ -75,6 +93,22 @@ class Loops:
             return False
         statements.block(frame, s[4])
         return True
+
+
+def _rows(target: Expression, values: Values) -> list[Values]:
+    """What the loop is over, row by row where it is a small table of classes or functions and the target takes rows apart.
+
+    What stands together in a row belongs together: a class and what handles its objects.
+    """
+    rows = [value for value in ordered(values) if isinstance(value, Container) and value.kind == "tuple"]
+    if target[0] not in ("t", "L") or not 2 <= len(rows) == len(values) <= _MOST_ROWS:
+        return [values]
+    apart = all(row.length == len(target[1]) and any(map(_is_code, row.peek())) for row in rows)
+    return [just(row) for row in rows] if apart else [values]
+
+
+def _is_code(value: Value) -> bool:
+    return isinstance(value, (ClassValue, FunctionValue, ImportReference))
 
 
 def _grew(before: Environment, after: Environment) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterable
 
 from sgl_graph.analyzer.static.link.arguments import Arguments
 from sgl_graph.analyzer.static.link.cells import cell_in
+from sgl_graph.analyzer.static.link.construction import none_made
 from sgl_graph.analyzer.static.link.frame import Frame
 from sgl_graph.analyzer.static.link.objects import Builtin, Configured, Container, Generated, Pattern, Super, Typed
 from sgl_graph.analyzer.static.link.truth import truth_of, truth_of_one
@@ -248,7 +249,7 @@ class Models(Library):
     def is_instance(self, owner: Value, wanted: Wanted) -> Values:
         """Whether one value is an instance of any of the classes."""
         if isinstance(owner, Unknown):
-            return just(owner)
+            return just(FALSE if none_made(self._world, wanted.own, wanted.count) else owner)
         names, own = wanted.names, wanted.own
         if "object" in names:
             return just(TRUE)
@@ -262,7 +263,7 @@ class Models(Library):
             if externals and not (names.isdisjoint(externals) and wanted.externals.isdisjoint(externals)):
                 return just(TRUE)
             if isinstance(owner, Instance) and owner.fuzzy:
-                return BOTH
+                return just(FALSE) if none_made(self._world, own, wanted.count) else BOTH
             # A class from outside may stand above a base from outside, not above one of the checkout alone.
             return just(FALSE) if len(own) == wanted.count or not externals else BOTH
         if len(own) + len(names) != wanted.count:

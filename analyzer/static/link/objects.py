@@ -55,6 +55,10 @@ class Container(Value):
             if self._lengths is not None:
                 self._heap.write(self._lengths, ANYTHING)
 
+    def peek(self) -> Values:
+        """All elements, without becoming a reader."""
+        return self.whole.peek() if self.whole is not None else NOTHING
+
     def __repr__(self) -> str:
         return f"<{self.kind} #{self.serial}>"
 

@@ -276,6 +276,10 @@ class World:
             cell = cls.made = Cell()
         return cell
 
+    def any_made(self, cls: ClassValue) -> bool:
+        """Whether an object of a class, or of one below it, may exist."""
+        return bool(self.heap.read(self._made(cls)))
+
     def concrete(self, instance: Instance) -> list[Instance]:
         """The exact instances that a possibly fuzzy one stands for."""
         if not instance.fuzzy:

@@ -80,6 +80,13 @@ class Chains:
             best = "unresolved"
         return best
 
+    def receivers(self, sites: Sequence[RawSite]) -> set[str]:
+        """Classes of the objects on which calls are made in this configuration."""
+        if self._reach is None:
+            return set()
+        calls = [call for site in sites if (call := self._reach.call_of(site)) is not None and call.active]
+        return {name for call in calls for name in call.receivers}
+
     def enters(self, class_name: str) -> bool:
         """Whether any code of a class's own body runs."""
         prefix = class_name + "."
@@ -106,7 +113,7 @@ class Chains:
         """What bounds the runner's list of sizes besides the configuration: `x <= bound` where the list is made.
 
         The nearest class that asks a function for its sizes counts; where that function bounds nothing, the function that
-        builds the runner may have bounded the list before.
+        builds the runner may have bounded the list before. A runner that asks for none has those of the runners that it makes.
         """
         for ancestor in types.mro(runner):
             targets = [
@@ -122,7 +129,26 @@ class Chains:
                 if found is not None:
                     return found
                 break
+        else:
+            for inner in self._made_by(types, runner):
+                found = self.clamp_of(types, inner)
+                if found is not None:
+                    return found
         return next((bound for raw in built if (bound := bound_of(raw.scope)) is not None), None)
+
+    @staticmethod
+    def _made_by(types: GraphTypes, runner: str) -> list[str]:
+        """Other runners that the methods of one make."""
+        names = {
+            tag[6:]
+            for ancestor in types.mro(runner)
+            for method in types.methods(ancestor).values()
+            for call in method.calls
+            if (last_name(call.expression[1]) or "").endswith("Runner")
+            for tag in types.evaluate(method, call.expression[1])
+            if tag.startswith("class:")
+        }
+        return sorted(name for name in names if runner not in types.mro(name))
 
     def _shortest(self, names: Sequence[str], draft: bool | None) -> list[CodeRef]:
         best: list[CodeRef] = []

@@ -23,7 +23,7 @@ from sgl_graph.analyzer.static.sites.classify import weakest
 from sgl_graph.analyzer.static.sites.families import family_of_name, is_draft
 from sgl_graph.analyzer.static.sites.owners import CAPTURES, outermost
 from sgl_graph.analyzer.static.sites.rawsite import RawSite
-from sgl_graph.analyzer.static.sites.tags import class_tags
+from sgl_graph.analyzer.static.sites.tags import class_tags, enclosing_method
 
 _CORE = ("capture", "replay", "pool", "break", "update")
 
@@ -79,10 +79,13 @@ class PathFinder:
         """Tables that the runner's calls may land in, narrowed by what its attribute holds in this configuration."""
         found: set[str] = set()
         attributes: set[str] = set()
+        captures: list[RawSite] = []
         for ancestor in self._types.mro(runner):
             for raw, _ in self._by_class.get(ancestor, ()):
                 if raw.form not in ("table-capture", "session") or raw.call is None:
                     continue
+                if raw.form == "table-capture" and self._runs_for(runner, raw):
+                    captures.append(raw)
                 callee = raw.call.expression[1]
                 if callee[0] != "a":
                     continue
@@ -94,7 +97,9 @@ class PathFinder:
         made_for = self._in.devices(runner)
         if made_for:
             capturing = {t for t in capturing if not self._in.devices(t) or self._in.devices(t) & made_for}
-        held = self._held(runner, attributes)
+        held = (
+            self._held(runner, attributes) or self._in.chains.receivers(captures) & self._owners.tables.effects.keys()
+        )
         if held and not capturing & held and all(self._beside(name, capturing) for name in held):
             return []  # what it holds in this configuration captures nothing itself
         return sorted(capturing & held) if capturing & held else sorted(capturing)
@@ -133,6 +138,9 @@ class PathFinder:
         built = self._constructions.get(runner, [])
         sites += [pair for pair in built if pair not in sites]
         reachable, trigger = self._reach(sites, table, built, runner)
+        begun = [site for raw, site in sites if raw.form == "table-capture" and self._runs_for(runner, raw)]
+        if begun:
+            reachable = worse(reachable, strongest(begun)[0])
         sizes = self._in.buckets.get(PHASES.get(family, ""))
         if sizes is not None and sizes.sizes == ():
             reachable = "no"  # the resolved configuration leaves this phase nothing to capture
@@ -140,6 +148,14 @@ class PathFinder:
         chain += [ref for ref in self._in.chains.into(self._types, runner, table) if ref not in chain]
         role = "draft" if draft else "target"
         return self._entry(family, role, runner, table, sites, reachable, trigger, tuple(chain))
+
+    def _runs_for(self, runner: str, raw: RawSite) -> bool:
+        """Whether an object of the runner's class runs this method: it has it, or inherits it and does not replace it."""
+        method = enclosing_method(raw.scope)
+        if method is None:
+            return False
+        found = self._types.method(runner, method.name.rpartition(".")[2])
+        return found is not None and found.name == method.name
 
     def _family(self, runner: str, table: str, draft: bool) -> Family:
         family = family_of_name(runner)

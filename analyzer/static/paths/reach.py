@@ -73,7 +73,7 @@ class Reachability:
     def of_site(self, site: RawSite) -> Reached:
         """Whether, when and why one site executes."""
         answer = self._of_site(site)
-        settled = any(gate.value == "false" for gate in answer.gates) and self._call_of(site) is not None
+        settled = any(gate.value == "false" for gate in answer.gates) and self.call_of(site) is not None
         return answer if settled else self._not_excluded(answer)
 
     def _not_excluded(self, answer: Reached) -> Reached:
@@ -91,7 +91,7 @@ class Reachability:
         callers = self._callers_of_wrapper(site, wrapped) if wrapped else []
         if wrapped and not callers:
             return Reached("no", None, "nothing that runs calls it: only its wrapper is made")
-        call = self._call_of(site)
+        call = self.call_of(site)
         if call is None:
             return self._left_out(site) if self._is_dead(site) else function
         gates = gates_of(call.guards)
@@ -130,7 +130,7 @@ class Reachability:
         def settle(site: RawSite, answer: Reached) -> Reached:
             if site.form != "entry" or answer.reachable == "no" or self._unread:
                 return answer
-            call = self._call_of(site)
+            call = self.call_of(site)
             if call is None or not call.targets or call.targets & leading:
                 return answer
             return Reached("no", None, "what it calls captures nothing in this configuration", answer.gates)
@@ -224,7 +224,8 @@ class Reachability:
         gate = Gate(text=text, file=site.scope.module.path, line=test.line, value="false")
         return Reached("no", None, f"{text} does not hold", (gate,))
 
-    def _call_of(self, site: RawSite) -> Call | None:
+    def call_of(self, site: RawSite) -> Call | None:
+        """The call that the linker recorded where a site stands."""
         candidates = self._calls_at.get((_running(site.scope).name, site.line), [])
         if site.call is not None:
             same = [call for call in candidates if call.expression == site.call.expression]

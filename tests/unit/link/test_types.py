@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from .programs import ENGINES, program
 
 
@@ -315,3 +317,42 @@ def test_a_union_of_classes_tells_instances_apart(tmp_path: Path) -> None:
     )
     assert p.reached("main:among") == "no"
     assert p.reached("main:outside") == "true"
+
+
+@pytest.mark.parametrize("made", ["Dense()", "Dense(), Experts()"])
+def test_a_table_of_classes_handles_modules_of_which_some_are_made(tmp_path: Path, made: str) -> None:
+    p = program(
+        tmp_path,
+        f"""
+        # file: main.py
+        import outside
+        import torch
+
+        class Dense(torch.nn.Module):
+            pass
+
+        class Experts(torch.nn.Module):
+            pass
+
+        class DenseAdapter:
+            def __init__(self, layer):
+                pass
+
+        class ExpertsAdapter:
+            def __init__(self, layer):
+                pass
+
+        def adapt(layer):
+            adapters = {{Dense: DenseAdapter, Experts: ExpertsAdapter}}
+            for kind, adapter in adapters.items():
+                if isinstance(layer, kind):
+                    return adapter(layer)
+
+        def run():
+            {made}
+            adapt(outside.layer())
+        """,
+        kept=(),
+    )
+    assert p.reached("main:DenseAdapter.__init__") == "true"
+    assert p.reached("main:ExpertsAdapter.__init__") == ("true" if "Experts" in made else "no")

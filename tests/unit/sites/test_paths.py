@@ -79,8 +79,12 @@ RUNNER = """
 """
 
 
-def paths(held: Mapping[str, str], **modules: str) -> list[tuple[str, str, str]]:
-    """(name, runner, table) of each path when attributes of the prefill runner hold the classes named (module:class)."""
+def paths(held: Mapping[str, str], *, dead: str = "", **modules: str) -> list[tuple[str, str, str]]:
+    """(name, runner, table) of each path when attributes of the prefill runner hold the classes named (module:class).
+
+    Args:
+        dead: name of a method that does not run; all else does.
+    """
     found = search(**modules)
     classifier = Classifier(found.owners, found.sites)
     sites = []
@@ -95,7 +99,7 @@ def paths(held: Mapping[str, str], **modules: str) -> list[tuple[str, str, str]]
             api=raw.api,
             family=family_of_site(raw),
             gates=(),
-            reachable="yes",
+            reachable="no" if dead and raw.scope.public_name.endswith(f":{dead}") else "yes",
             trigger="startup",
             why="",
             inspectability=inspectability,
@@ -137,6 +141,34 @@ def test_a_runner_captures_into_the_table_that_it_holds() -> None:
 def test_a_runner_whose_table_is_not_known_may_capture_into_each() -> None:
     program = {"backends": BACKENDS, "prefill_runner": RUNNER}
     assert paths({}, **program) == [("target:prefill-full", "PrefillGraphRunner", "Whole")]
+
+
+INHERITING = """
+    from sglang.srt.backends import Backend, Compiled, Whole
+
+    class DecodeGraphRunner:
+        def __init__(self):
+            self.backend = Whole()
+            self.fill()
+
+        def fill(self):
+            self.backend.record(1, lambda: 1)
+
+        def step(self, size):
+            self.backend.again(size)
+
+    class SmallDecodeGraphRunner(DecodeGraphRunner):
+        def fill(self):
+            self.backend.record(2, lambda: 2)
+"""
+
+
+def test_a_runner_that_replaces_how_it_captures_is_not_reached_by_what_it_inherits() -> None:
+    program = {"backends": BACKENDS, "decode_runner": INHERITING}
+    every = [("target:decode", "DecodeGraphRunner", "Whole"), ("target:decode", "SmallDecodeGraphRunner", "Whole")]
+    assert paths({}, **program) == every
+    assert paths({}, dead="SmallDecodeGraphRunner.fill", **program) == every[:1]
+    assert paths({}, dead="DecodeGraphRunner.fill", **program) == every[1:]
 
 
 def test_a_runner_that_holds_what_captures_nothing_has_no_path() -> None:

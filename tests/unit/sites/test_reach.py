@@ -157,6 +157,16 @@ RUNNERS = """
         def __init__(self, config):
             self.tokens = get_tokens_to_capture(config.tokens)
 
+    class Several:
+        def __init__(self, config):
+            self.runners = [self.make(config)]
+
+        def make(self, config):
+            return DecodeRunner(config)
+
+    class DecodeRunner(Base):
+        pass
+
     def make_prefill(config):
         bound = config.requests * config.length
         fitting = sorted(n for n in config.tokens if n <= bound)
@@ -172,7 +182,7 @@ def test_sizes_are_clamped_where_the_nearest_class_makes_them_or_its_maker_did()
     types = GraphTypes(project, ["sglang.srt.runners"])
     chains = Chains(None, None, [])
     home = "sglang.srt.runners:"
-    assert chains.clamp_of(types, home + "Decode") == "runner.pool.size"
+    assert chains.clamp_of(types, home + "Decode") == chains.clamp_of(types, home + "Several") == "runner.pool.size"
     assert chains.clamp_of(types, home + "Prefill") is None
 
     def maker(name: str) -> RawSite:

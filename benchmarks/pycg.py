@@ -56,6 +56,9 @@ class Folder:
     def prefetch(self, paths: Iterable[str]) -> None:
         pass
 
+    def suggest(self, paths: Iterable[str]) -> None:
+        pass
+
 
 class Names:
     """Qualified names in PyCG's spelling."""

@@ -103,6 +103,8 @@ class CheckoutSources:
         self._facts: dict[str, bytes] = {}
         self._parsers = Parsers(max(1, jobs))
         self._fresh: list[tuple[str, bytes]] = []
+        self._suggested: dict[str, None] = {}
+        self._ahead = 2 * max(1, jobs)
         self.reading = Reading()
 
     def paths(self) -> list[str]:
@@ -127,6 +129,7 @@ class CheckoutSources:
         return known
 
     def facts(self, path: str) -> f.ModuleFacts:
+        self._suggested.pop(path, None)
         digest = self.digest(path)
         problem = self._problems.get(path)
         if problem is not None:
@@ -139,6 +142,7 @@ class CheckoutSources:
             else:
                 self._submit(path)
         if encoded is None:
+            self._read_ahead()
             encoded, lasting = self._parsers.result(path)
             if lasting:
                 self._keep(digest, encoded)
@@ -162,6 +166,16 @@ class CheckoutSources:
                 self.reading.cached += 1
             else:
                 self._submit(path)
+
+    def suggest(self, paths: Iterable[str]) -> None:
+        for path in reversed(list(paths)):  # the latest is wanted soonest, and of its imports the first
+            self._suggested.pop(path, None)
+            self._suggested[path] = None
+
+    def _read_ahead(self) -> None:
+        """The analysis is about to wait: give the parsers some of what it may want next, if they have little to do."""
+        while self._suggested and self._parsers.waiting < self._ahead:
+            self.prefetch([self._suggested.popitem()[0]])
 
     def narrow(self) -> None:
         """The analysis is at work itself from now on: one parser less, if there are several."""

@@ -44,6 +44,11 @@ class Parsers:
     def __contains__(self, path: str) -> bool:
         return path in self._pending
 
+    @property
+    def waiting(self) -> int:
+        """Files that no process has begun."""
+        return len(self._waiting)
+
     def submit(self, path: str, data: bytes) -> None:
         """Have a file parsed, after those that were submitted before it."""
         answer: _Answer = Future()

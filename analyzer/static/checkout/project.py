@@ -186,6 +186,7 @@ class Project:
                 return None
             path, package = entry
             module = self._loaded[name] = Module(name, path, package, self.sources.facts(path), _names=self._names)
+            self.sources.suggest(self._unloaded(module.imports()))
         return module
 
     def loaded(self) -> list[Module]:
@@ -202,9 +203,12 @@ class Project:
 
     def prefetch(self, names: Iterable[str]) -> None:
         """Begin to parse modules that will be wanted."""
-        wanted = [self._files[name][0] for name in names if name in self._files and name not in self._loaded]
+        wanted = self._unloaded(names)
         if wanted:
             self.sources.prefetch(wanted)
+
+    def _unloaded(self, names: Iterable[str]) -> list[str]:
+        return [self._files[name][0] for name in names if name in self._files and name not in self._loaded]
 
 
 @dataclass(slots=True)

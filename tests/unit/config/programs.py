@@ -43,6 +43,9 @@ class Texts:
     def prefetch(self, paths: Iterable[str]) -> None:
         return None
 
+    def suggest(self, paths: Iterable[str]) -> None:
+        return None
+
 
 def project(files: Mapping[str, str]) -> Project:
     """A checkout of some files."""

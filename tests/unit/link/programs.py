@@ -75,6 +75,9 @@ class FolderSources:
     def prefetch(self, paths: Iterable[str]) -> None:
         pass
 
+    def suggest(self, paths: Iterable[str]) -> None:
+        pass
+
 
 @dataclass
 class Program:

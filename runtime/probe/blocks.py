@@ -262,11 +262,7 @@ class BlockTable:
             )
             if during not in block.overlapped_during
         ]
-        if (
-            during is None
-            and self._touches_temporaries(device, address, size)
-            and self._intrude(device, address, size, stack, t)
-        ):
+        if during is None and self._intrude(device, address, size, stack, t):
             return
         if over:
             for block in over:
@@ -275,15 +271,20 @@ class BlockTable:
             self._emit("alloc", {"block": None, "over": [b.id for b in over], "stack": stack, "t": t, **owner})
 
     def _intrude(self, device: int, address: int, size: int, stack: int | None, t: int | None) -> bool:
-        """Somebody outside captures got memory of graphs' temporaries: register who, so that its end is seen too."""
-        over = [b for b in self._overlapping_temporaries(device, address, size) if not b.gone]
+        """Somebody outside captures got memory that graphs let go of: register who, so that its end is seen too."""
+        dead = self._overlapping_dead(device, address, size)
+        over = [b for b in dead if b.allocation.during is not None]
+        if self._touches_temporaries(device, address, size):
+            over += self._overlapping_temporaries(device, address, size)
+        over = [b for b in over if not b.gone]
         if not over or self._intruders >= MOST_INTRUDERS or (device, address) in self._live:
             return False
         self._intruders += 1
-        over += [b for b in self._overlapping_dead(device, address, size)]
+        over += [b for b in dead if b not in over]
         over += self._overlapping_live(device, address, size)
         owner = self._new(Allocation(address, size, None, None, device, stack, None))
         owner.intruder = True
+        owner.users = set().union(*(b.users for b in over))
         self._live[device, address] = owner
         insort(self._starts.setdefault(device, []), address)
         members = {

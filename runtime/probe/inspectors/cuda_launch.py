@@ -26,9 +26,7 @@ _FORGET = ("cudaGraphDestroy", "cuGraphDestroy")
 _LAUNCH = ("cudaGraphLaunch", "cuGraphLaunch")
 _SET = ("cudaGraphExec", "cuGraphExec")
 #: Change a graph that was captured or built; its executables stay as they are until it is instantiated anew.
-_EDIT = re.compile(
-    r"(cuda|cu)Graph(Add\w+Node|AddNode|DestroyNode|\w*NodeSetParams)(1D|FromSymbol|ToSymbol|_v2)?"
-)
+_EDIT = re.compile(r"(cuda|cu)Graph(Add\w+Node|AddNode|DestroyNode|\w*NodeSetParams)(1D|FromSymbol|ToSymbol|_v2)?")
 
 
 class LaunchHooks:

@@ -198,9 +198,7 @@ class AllocatorWatch:
         if action == "alloc":
             during = self._owner(windows, address, memory)
             for window in windows:
-                handed = Handed(address, max(size, 1), entry.get("frames") or [])
-                window.handed.append(handed)
-                window.at[address] = handed
+                window.hand(Handed(address, max(size, 1), entry.get("frames") or []))
             if recorder.blocks.touches(device, address, size):
                 recorder.allocated(device, address, max(size, 1), stack=self._stack(entry), t=t, during=during)
         elif action == "free_requested":
@@ -254,6 +252,11 @@ class AllocatorWatch:
                 if kind == "unowned":
                     unowned[found, word.name] = unowned.get((found, word.name), 0) + 1
             else:
+                wider = self._wider(window, word, segment)
+                if wider is not None:
+                    block = self._temporary(window, wider, segment, temporaries)
+                    block.users.add(graph)
+                    out.refs.append([word.node, word.name, word.parameter, word.offset, word.via, "chain", block.id])
                 tied = self._tie(window, word, segment, temporaries, dead, out)
                 if tied is None:
                     unowned["stale-word", word.name] = unowned.get(("stale-word", word.name), 0) + 1
@@ -274,6 +277,25 @@ class AllocatorWatch:
         out.unowned = [{"kind": k, "name": names[n], "count": count} for (k, n), count in sorted(unowned.items())]
         return out
 
+    @staticmethod
+    def _wider(window: Window, word: Word, segment: SegmentView) -> Handed | None:
+        """An earlier and larger allocation of the capture, where a later one began at the same address."""
+        if segment.pool != window.pool or segment.pool == _DEFAULT:
+            return None
+        latest = window.latest(word.value)
+        wider = window.widest.get(latest.address) if latest is not None else None
+        return wider if wider is not None and latest is not None and wider.size > latest.size else None
+
+    def _temporary(self, window: Window, handed: Handed, segment: SegmentView, temporaries: dict[int, Block]) -> Block:
+        block = temporaries.get(id(handed))
+        if block is None:
+            where = (list(segment.pool), (segment.address, segment.size), segment.device)
+            allocated = self._recorder.stack(frames.from_trace(handed.frames))
+            freed = self._recorder.stack(frames.from_trace(handed.freed or []))
+            about = Allocation(handed.address, handed.size, *where, allocated, window.capture.graph)
+            block = temporaries[id(handed)] = self._recorder.blocks.refer_temporary(about, freed)
+        return block
+
     def _tie(
         self,
         window: Window,
@@ -289,22 +311,7 @@ class AllocatorWatch:
         cell = segment.cell(address)
         handed = window.latest(address) if own_pool else None
         if handed is not None and (handed.freed is not None or cell is None or not cell.owned):
-            block = temporaries.get(id(handed))
-            if block is None:
-                pool, place, device = where
-                block = temporaries[id(handed)] = blocks.refer_temporary(
-                    Allocation(
-                        handed.address,
-                        handed.size,
-                        pool,
-                        place,
-                        device,
-                        self._recorder.stack(frames.from_trace(handed.frames)),
-                        graph,
-                    ),
-                    self._recorder.stack(frames.from_trace(handed.freed or [])),
-                )
-            return "chain", block
+            return "chain", self._temporary(window, handed, segment, temporaries)
         if cell is not None and cell.owned:
             # Most words name a block that is known by now; describing one costs a stack.
             block = blocks.referred(segment.device, cell.address, where[0]) or blocks.refer(

@@ -42,8 +42,18 @@ class Window:
     others: frozenset[Pool] = frozenset()
     handed: list[Handed] = field(default_factory=list)
     at: dict[int, Handed] = field(default_factory=dict)
+    #: The largest allocation that began at an address: a word that names the address may mean it, whatever came there later.
+    widest: dict[int, Handed] = field(default_factory=dict)
     freed: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
     left: list[Left] = field(default_factory=list)
+
+    def hand(self, handed: Handed) -> None:
+        """Memory was handed out."""
+        self.handed.append(handed)
+        self.at[handed.address] = handed
+        widest = self.widest.get(handed.address)
+        if widest is None or handed.size > widest.size:
+            self.widest[handed.address] = handed
 
     def left_at(self, address: int) -> Left | None:
         """What an earlier capture had left alive at `address`, if it was given back meanwhile."""

@@ -267,3 +267,44 @@ def test_memory_that_waits_for_a_stream_is_freed(bench: Run, inside: bool) -> No
 
     b.torch.capture(body).replay()
     assert b.verdict() == "FAIL"
+
+
+def test_a_larger_allocation_before_at_the_same_address_counts_as_well(bench: Run) -> None:
+    """A word that names an address of a capture's memory may mean whatever lay there; the larger one reaches further."""
+    b = bench()
+    pool = b.torch.new_pool()
+
+    def body() -> list[Node]:
+        large = b.memory.malloc(1024)
+        b.memory.free(large)
+        small = b.memory.malloc(512)
+        assert small == large
+        return [kernel(large), kernel(small)]
+
+    graph = b.torch.capture(body, pool=pool)
+    assert graph.pool() == pool
+    b.memory.pool = pool
+    b.memory.malloc(512)  # what is left of the larger one
+    b.memory.pool = (0, 0)
+    graph.replay()
+    assert b.verdict() == "INCONCLUSIVE"
+
+
+def test_an_owner_of_a_dropped_output_is_followed_to_its_end(bench: Run) -> None:
+    b = bench()
+    pool, kept = b.torch.new_pool(), []
+
+    def body() -> list[Node]:
+        kept.append(b.memory.malloc(512))
+        return [kernel(kept[0])]
+
+    graph = b.torch.capture(body, pool=pool)
+    b.memory.free(kept[0])
+    b.memory.pool = pool
+    y = b.memory.malloc(512)
+    b.memory.pool = (0, 0)
+    assert y == kept[0]
+    b.recorder.drain()
+    b.memory.free(y)
+    graph.replay()
+    assert b.verdict() == "PASS"

@@ -161,6 +161,26 @@ def test_a_new_owner_of_temporaries_close_to_a_replay_is_a_tie(bench: Run, wide:
     assert b.timeline() == ["free 0", "replay 0", "alloc [0]"]
 
 
+def test_the_end_of_an_owner_of_temporaries_close_to_a_replay_is_a_tie(bench: Run, wide: float) -> None:
+    b = bench(markers=False)
+    pool = b.torch.new_pool()
+
+    def body() -> list[Node]:
+        t = b.memory.malloc(512)
+        b.memory.free(t)
+        return [kernel(t)]
+
+    graph = b.torch.capture(body, pool=pool)
+    b.memory.pool = pool
+    y = b.memory.malloc(512)
+    b.memory.pool = (0, 0)
+    time.sleep(wide)
+    b.recorder.drain()
+    graph.replay()
+    b.memory.free(y)
+    assert b.verdict() == "INCONCLUSIVE"
+
+
 def elsewhere(action: Any) -> None:
     thread = threading.Thread(target=action)
     thread.start()

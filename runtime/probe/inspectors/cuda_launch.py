@@ -98,7 +98,9 @@ class LaunchHooks:
             return
         inspector, handle = self._inspector, int(target)
         if handle not in inspector.raw:
-            handle = next((known for known in inspector.raw if inspector.holds(known, handle)), 0)
+            # The driver must not be asked about a graph whose owner is gone.
+            known = [raw for raw in inspector.raw if inspector.raw_graph(raw) is not None]
+            handle = next((raw for raw in known if inspector.holds(raw, handle)), 0)
         identifier = inspector.raw.get(handle)
         if identifier is not None and identifier in inspector.kept:
             # Its memory is known from its capture alone; PyTorch may make its executable of it at the next replay, unseen.

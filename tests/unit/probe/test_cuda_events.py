@@ -263,6 +263,22 @@ def test_an_edited_graph_is_no_longer_what_was_captured(bench: Run) -> None:
     assert b.verdict() == "INCOMPLETE"
 
 
+def test_the_driver_is_not_asked_about_a_graph_that_is_gone(bench: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its handle is dead: the driver may end the process on it."""
+    b = bench()
+    gone = b.torch.capture(lambda: [kernel(b.memory.malloc(512))], b.torch.cuda.CUDAGraph(True))
+    kept = b.torch.capture(lambda: [kernel(b.memory.malloc(512))], b.torch.cuda.CUDAGraph(True))
+    dead, raw = gone.raw_cuda_graph(), kept.raw_cuda_graph()
+    del gone
+    asked: list[int] = []
+    nodes = b.torch.driver.nodes
+    monkeypatch.setattr(b.torch.driver, "nodes", lambda handle: (asked.append(handle), nodes(handle))[1])
+    module = SimpleNamespace(cudaGraphKernelNodeSetParams=lambda node, parameters: (0,))
+    b.inspector.launches.patch(module)  # type: ignore[arg-type]
+    module.cudaGraphKernelNodeSetParams(nodes(raw)[0], None)
+    assert raw in asked and dead not in asked
+
+
 def test_a_graph_made_by_hand_is_read_again_after_an_edit(bench: Run) -> None:
     b = bench()
     x, y = b.memory.malloc(512), b.memory.malloc(512)

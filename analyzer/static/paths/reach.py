@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import networkx as nx
 from sgl_graph.analyzer.records.pathmap import Gate, Reach, Trigger
@@ -91,6 +91,14 @@ class Reachability:
         callers = self._callers_of_wrapper(site, wrapped) if wrapped else []
         if wrapped and not callers:
             return Reached("no", None, "nothing that runs calls it: only its wrapper is made")
+        answer = self._where_it_stands(site, function, callers)
+        if answer.reachable == "yes" and callers and not any(self._linked.reached[c] is Truth.TRUE for c in callers):
+            # The wrapper is surely made, and it splits where it is called.
+            return replace(answer, reachable="unresolved", why=f"only {min(callers)} calls it, which may not run")
+        return answer
+
+    def _where_it_stands(self, site: RawSite, function: Reached, callers: Sequence[str]) -> Reached:
+        scope = site.scope
         call = self.call_of(site)
         if call is None:
             return self._left_out(site) if self._is_dead(site) else function

@@ -6,6 +6,7 @@ import pytest
 from sgl_graph.analyzer.records.pathmap import Reach
 from sgl_graph.analyzer.static.checkout.project import Project
 from sgl_graph.analyzer.static.link.driver import link
+from sgl_graph.analyzer.static.linked import Truth
 from sgl_graph.analyzer.static.paths.chains import Chains
 from sgl_graph.analyzer.static.paths.reach import Reachability, Reached
 from sgl_graph.analyzer.static.paths.splits import settled_splits
@@ -246,3 +247,23 @@ def test_a_call_that_starts_captures_is_reached_where_there_are_some(enabled: bo
         not enabled
     )
     assert {a.reachable for s, a in zip(sites, found, strict=True) if s.form == "constructor"} == {expected}
+
+
+def test_a_split_point_that_only_doubtful_code_calls_is_open() -> None:
+    files = {"sglang/srt/segments.py": SEGMENTS, "sglang/srt/model.py": MODEL}
+    project = Project(MemorySources(files))
+    entry = "sglang.srt.model:run"
+    linked = link(project, [entry])
+    # What modules do when they are imported is certain, as making the wrappers is; nothing else is.
+    linked.reached = {
+        name: truth if name.endswith("<module>") else Truth.UNKNOWN for name, truth in linked.reached.items()
+    }
+    reach = Reachability(linked, [entry])
+    lines = MODEL.split("\n")
+    found = {
+        lines[site.line - 1].strip(): reach.of_site(site).reachable
+        for site in find_sites(project).sites
+        if site.role == "break" and site.scope.module.name.endswith("model")
+    }
+    assert {answer for answer in found.values() if answer != "no"} == {"unresolved"}
+    assert found["used = split(_used)"] == found["attend = split(_used)"] == "unresolved"

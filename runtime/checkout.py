@@ -178,8 +178,9 @@ class CheckoutSources:
             self.prefetch([self._suggested.popitem()[0]])
 
     def narrow(self) -> None:
-        """The analysis is at work itself from now on: one parser less, if there are several."""
+        """The analysis is at work itself from now on, and tells what it will want: one parser less, if there are several."""
         self._parsers.narrow()
+        self._ahead = 0  # parsers with nothing to do give their memory back, when the analysis needs the most
 
     def close(self) -> None:
         """Stop the parsers and write what they found."""

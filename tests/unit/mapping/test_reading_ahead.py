@@ -25,6 +25,9 @@ class Slow:
     def __contains__(self, path: str) -> bool:
         return path in self._files
 
+    def narrow(self) -> None:
+        pass
+
     def submit(self, path: str, data: bytes) -> None:
         self.given.append(path.removeprefix("sglang/").removesuffix(".py"))
         self._files[path] = data
@@ -61,6 +64,13 @@ def test_what_a_module_imports_is_begun_when_the_analysis_waits_for_another(chec
     assert given(checkout) == ["top"]  # nobody waits: nothing is read that may not be wanted
     checkout.module("sglang.other")
     assert given(checkout) == ["top", "other", "left"]  # the parser has two files to do: enough
+
+
+def test_nothing_is_read_ahead_any_more_once_the_analysis_says_itself_what_it_will_want(checkout: Project) -> None:
+    checkout.module("sglang.top")
+    checkout.sources.narrow()  # type: ignore[attr-defined]
+    checkout.module("sglang.other")
+    assert given(checkout) == ["top", "other"]
 
 
 def test_the_latest_imports_are_begun_first_and_no_file_twice(checkout: Project) -> None:

@@ -96,6 +96,13 @@ _ALL = [
         "caching allocator owns them; they must stay alive, at the same address, as long as the graphs replay.",
     ),
     Rule(
+        "SGG014",
+        "ends graphs, or changes what a capture or a replay does",
+        "A table lets its graphs go, an event outlives the capture that recorded it, or a method of the device library is "
+        "replaced while graphs are captured. What refers to the memory of a graph that ended must not be replayed; what was "
+        "replaced no longer does what the library's documentation says.",
+    ),
+    Rule(
         "SGG020",
         "memory that the caching allocator does not own",
         "Kernels of this path may read or write device memory from another source: IPC, symmetric memory, NVSHMEM, "

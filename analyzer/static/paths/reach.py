@@ -13,7 +13,7 @@ from sgl_graph.analyzer.static.extract.text import render
 from sgl_graph.analyzer.static.linked import Call, Closure, Guard, Linked, Truth
 from sgl_graph.analyzer.static.sites.callees import leaves
 from sgl_graph.analyzer.static.sites.rawsite import RawSite
-from sgl_graph.analyzer.static.sites.scopes import Scope
+from sgl_graph.analyzer.static.sites.scopes import Scope, Test
 from sgl_graph.analyzer.static.sites.tags import enclosing_method
 
 _LOOPS = re.compile(profile.EVENT_LOOPS)
@@ -87,6 +87,8 @@ class Reachability:
         function = self.function(scope)
         if function.reachable == "no":
             return function
+        if site.call is None and site.tests:
+            return self._beside(site, function)
         wrapped = _names_of_wrapped(site) if site.form in _WRAPPING else ()
         callers = self._callers_of_wrapper(site, wrapped) if wrapped else []
         if wrapped and not callers:
@@ -96,6 +98,18 @@ class Reachability:
             # The wrapper is surely made, and it splits where it is called.
             return replace(answer, reachable="unresolved", why=f"only {min(callers)} calls it, which may not run")
         return answer
+
+    def _beside(self, site: RawSite, function: Reached) -> Reached:
+        """The answer for a statement under tests that is no call: that of a call which runs when it does."""
+        alike = [replace(site, call=call, line=call.line, api=render(call.expression[1])) for call in site.beside()]
+        met = next((one for one in alike if self.call_of(one) is not None), None)
+        if met is not None or alike:
+            return self._where_it_stands(met or alike[0], function, ())
+        if function.reachable == "unresolved":
+            return function
+        return replace(
+            function, reachable="unresolved", why=f"whether {_condition(site.tests[-1])} holds was not evaluated"
+        )
 
     def _where_it_stands(self, site: RawSite, function: Reached, callers: Sequence[str]) -> Reached:
         scope = site.scope
@@ -228,7 +242,7 @@ class Reachability:
         if not tests:
             return Reached("no", None, "the function always leaves before it comes here")
         test = tests[-1]
-        text = render(test.expression) if test.positive else f"not ({render(test.expression)})"
+        text = _condition(test)
         gate = Gate(text=text, file=site.scope.module.path, line=test.line, value="false")
         return Reached("no", None, f"{text} does not hold", (gate,))
 
@@ -332,6 +346,10 @@ def _names_of_wrapped(site: RawSite) -> tuple[str, ...]:
         if target[0] in ("n", "a") and value == site.call.expression
     ]
     return tuple(names)
+
+
+def _condition(test: Test) -> str:
+    return render(test.expression) if test.positive else f"not ({render(test.expression)})"
 
 
 def _simple(name: str) -> str:

@@ -22,6 +22,8 @@ ORDER: tuple[Inspectability, ...] = (LIFETIME, PARTIAL, REPLAY_ONLY, UNRESOLVED,
 _SEGMENTED = {"container", "container-context", "container-replay"}
 _BREAKS = {"segment-end", "break-record", "break-point", "split-operator"}
 _CUDA = {"cuda", "any"}
+_FILING = {"store", "dropped", "eligibility"}
+_CHOOSING = {"factory", "chosen-by", "class-table", "alternatives", "picked"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,24 @@ class Classifier:
             return UNSUPPORTED, "SGG006", "a compiled callable stands in for a graph: there is no device graph to read"
         if site.form == "captured-hook":
             return UNRESOLVED, "SGG007", "callables registered elsewhere run inside the captured body"
+        if site.form in ("body", "rebound"):
+            return UNRESOLVED, "SGG007", "what is captured, or decides about it, is given or put here when it runs"
+        if site.form == "sizes":
+            return (
+                UNRESOLVED,
+                "SGG012",
+                "how many graphs there are, and of which sizes, comes out when the server starts",
+            )
+        if site.form in _CHOOSING:
+            return UNRESOLVED, "SGG008", "which class captures is decided here, or by what it calls, when it runs"
+        if site.form == "replaced":
+            return (
+                PARTIAL,
+                "SGG014",
+                "the device library does here, while capturing, what the checkout has put in its place",
+            )
+        if site.form == "ended" and any(self._out_of_sight(name) for name in site.targets):
+            return PARTIAL, "SGG014", "graphs end here of which some are segments, or executables behind torch's back"
         if site.form == "runner-chosen":
             return UNRESOLVED, "SGG008", "the class that captures is taken from a table or a plugin"
         if (
@@ -119,9 +139,17 @@ class Classifier:
             return LIFETIME, "SGG013", "made before the capture, outside its pool, by torch's own allocator"
         if site.form == "entry":
             return LIFETIME, "SGG011", "the captures that it leads to can be intercepted one by one"
+        if site.form in ("dropped", "ended"):
+            return LIFETIME, "SGG014", "graphs end here: their objects are let go of, as torch's own"
+        if site.form == "rearmed":
+            return LIFETIME, "SGG014", "a node of the graph records the event anew at each replay; it can be read"
         if site.role == "dispatch":
             return LIFETIME, "SGG012", "a choice in Python: it is seen through the captures and replays it leads to"
         return LIFETIME, "SGG001", "a plain graph object: capture and replay are Python calls, memory is torch's own"
+
+    def _out_of_sight(self, function: str) -> bool:
+        owner = self._types_owner(function)
+        return owner in self._segmented or owner in self._executables
 
     def _behind_torch(self, site: RawSite) -> bool:
         if site.form in ("exec", "exec-launch", "stream-capture", "node-by-node"):
@@ -135,6 +163,8 @@ class Classifier:
     def _is_segmented(self, site: RawSite) -> bool:
         """Whether a call, or a method, belongs to a table of segmented graphs alone."""
         method = enclosing_method(site.scope)
+        if site.form in _FILING and method is not None:
+            return method.owner in self._segmented
         if site.form == "session" and site.call is None and method is not None:
             return method.owner in self._segmented
         if site.form not in ("table-replay", "table-capture", "table-run", "session"):

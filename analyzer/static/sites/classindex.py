@@ -132,6 +132,11 @@ class ClassIndex(ABC):
         """Where the methods of a class body assign an attribute of the receiver."""
         return self._instance_attributes(class_name).get(attribute, [])
 
+    def kept_under(self, attribute: str) -> list[tuple[Scope, Binding]]:
+        """Where any known code assigns an attribute of this name, of whatever object."""
+        own = [found for table in self._self_attributes.values() for found in table.get(attribute, ())]
+        return own + [(scope, binding) for scope, _, binding in self._foreign.get(attribute, ())]
+
     def attribute_names(self, class_name: str) -> set[str]:
         """Attributes that the methods of a class body assign on the receiver."""
         return set(self._instance_attributes(class_name))

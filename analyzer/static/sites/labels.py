@@ -66,7 +66,7 @@ class Keys:
             for target, value, line, _ in scope.assignments:
                 if not is_graph_value(scope, value):
                     continue
-                found = self._key_of_target(scope, target)
+                found = self.key_of_target(scope, target)
                 if found is not None:
                     where = CodeRef(file=scope.module.path, line=line, qualname=scope.public_name)
                     text, fields, class_name = self._describe(scope, found)
@@ -106,7 +106,8 @@ class Keys:
             for tag in self._types.attribute("obj:" + class_name, name)
         )
 
-    def _key_of_target(self, scope: Scope, target: Expression) -> Expression | None:
+    def key_of_target(self, scope: Scope, target: Expression) -> Expression | None:
+        """The key of what is assigned: its subscript, or the one under which the record is filed that receives it."""
         if target[0] == "s" and len(target[2]) == 1:
             key: Expression = target[2][0]
             if key[0] != "v":
@@ -134,7 +135,7 @@ class Keys:
                     return stored
                 # `holder = self.table[key]`, `holder = self.table.get(key)`
                 if target == holder:
-                    read = self._read_key(value)
+                    read = self.read_key(value)
                     if read is not None:
                         return read
             at = at.parent
@@ -144,7 +145,8 @@ class Keys:
         return None
 
     @staticmethod
-    def _read_key(value: Expression) -> Expression | None:
+    def read_key(value: Expression) -> Expression | None:
+        """The key by which an expression takes something out of a table, unless it is a constant."""
         if value[0] == "s" and len(value[2]) == 1 and value[2][0][0] != "v":
             key: Expression = value[2][0]
             return key

@@ -174,6 +174,11 @@ def scopes_of(module: Module) -> Scope:
     return Scope(module, "", "module", 1, None, None)
 
 
+def before(tests: tuple[Test, ...], test: Test | None) -> tuple[Test, ...]:
+    """The tests on the way to one of them; all, where it is none of them."""
+    return next((tests[:i] for i, one in enumerate(tests) if one is test), tests)
+
+
 class _Builder:
     """Walks statements once; nested functions and classes become child scopes."""
 

@@ -10,7 +10,7 @@ from sgl_graph.analyzer.static.checkout.project import Project
 from sgl_graph.analyzer.static.checkout.textindex import TextIndex
 from sgl_graph.analyzer.static.extract.facts import Expression
 from sgl_graph.analyzer.static.extract.text import render
-from sgl_graph.analyzer.static.sites import breaks, compiled, entries, pools, preallocations
+from sgl_graph.analyzer.static.sites import breaks, compiled, deciders, entries, pools, preallocations
 from sgl_graph.analyzer.static.sites.callees import leaves, may_lead_to
 from sgl_graph.analyzer.static.sites.graphtypes import GraphTypes
 from sgl_graph.analyzer.static.sites.owners import CAPTURES, REPLAYS, Owners, is_own_call, outermost
@@ -72,6 +72,7 @@ def find_sites(project: Project, index: TextIndex | None = None) -> SiteSearch:
     found += breaks.find(types, owners, found)
     found += compiled.find(types, _indexed(types))
     found += entries.find(types, owners, found, index.mentioning)
+    found += deciders.find(types, owners, found, index.mentioning)
     types.extend(index.matching(preallocations.HEADER))
     index.release()
     found += preallocations.find(types)

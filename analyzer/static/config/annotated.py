@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from sgl_graph.analyzer.static.config.arguments import Declaration, Declarations, _set_action
+from sgl_graph.analyzer.static.config.possibilities import single
+from sgl_graph.analyzer.static.config.program import ClassV, FieldV, Frame
 from sgl_graph.analyzer.static.config.protocol import Place
 from sgl_graph.analyzer.static.config.records import fields_of
-from sgl_graph.analyzer.static.config.values import ABSENT, ClassV, External, FieldV, Frame, ListV, Value, single
+from sgl_graph.analyzer.static.config.values import ABSENT, External, ListV, Value
 
 if TYPE_CHECKING:
     from sgl_graph.analyzer.static.config.calls import Calls

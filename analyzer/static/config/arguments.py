@@ -16,21 +16,11 @@ from sgl_graph.analyzer.serving_command import is_option
 from sgl_graph.analyzer.static import profile
 from sgl_graph.analyzer.static.config.journal import Raised
 from sgl_graph.analyzer.static.config.operators import Inexact, to_python
+from sgl_graph.analyzer.static.config.possibilities import options_of, single, taint
+from sgl_graph.analyzer.static.config.program import Bound, ClassV, Instance
 from sgl_graph.analyzer.static.config.protocol import Place
 from sgl_graph.analyzer.static.config.registry import CONSTANTS, native
-from sgl_graph.analyzer.static.config.values import (
-    ABSENT,
-    Bound,
-    ClassV,
-    DictV,
-    External,
-    Instance,
-    ListV,
-    Value,
-    options_of,
-    single,
-    taint,
-)
+from sgl_graph.analyzer.static.config.values import ABSENT, DictV, External, ListV, Value
 
 if TYPE_CHECKING:
     from sgl_graph.analyzer.static.config.calls import Calls

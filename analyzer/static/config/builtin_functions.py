@@ -7,26 +7,21 @@ from typing import TYPE_CHECKING, Any
 from sgl_graph.analyzer.static.config import containers, operators
 from sgl_graph.analyzer.static.config.methods import apply_plain, sort_values
 from sgl_graph.analyzer.static.config.operators import from_python, inner_deps
+from sgl_graph.analyzer.static.config.possibilities import deps_of, fuzzy, single, taint, unknown
+from sgl_graph.analyzer.static.config.program import ClassV, Instance
 from sgl_graph.analyzer.static.config.registry import native
 from sgl_graph.analyzer.static.config.runs import members, turned
 from sgl_graph.analyzer.static.config.values import (
     ABSENT,
     NO_DEPS,
     Alternatives,
-    ClassV,
     Deps,
     DictV,
     Fuzzy,
-    Instance,
     IteratorV,
     ListV,
     SetV,
     Value,
-    deps_of,
-    fuzzy,
-    single,
-    taint,
-    unknown,
 )
 
 if TYPE_CHECKING:

@@ -7,33 +7,19 @@ from typing import TYPE_CHECKING, Any
 from sgl_graph.analyzer.static import profile
 from sgl_graph.analyzer.static.config import operators
 from sgl_graph.analyzer.static.config.operators import inner_deps
-from sgl_graph.analyzer.static.config.registry import native
-from sgl_graph.analyzer.static.config.values import (
-    ABSENT,
+from sgl_graph.analyzer.static.config.possibilities import deps_of, fuzzy, is_open, options_of, single, taint, unknown
+from sgl_graph.analyzer.static.config.program import (
     Bound,
     ClassV,
-    Deps,
-    DictV,
-    External,
     FunctionV,
-    Fuzzy,
     Instance,
-    ListV,
     ModuleV,
-    Native,
     Partial,
-    SetV,
     Super,
-    Value,
     Wrapped,
-    deps_of,
-    fuzzy,
-    is_open,
-    options_of,
-    single,
-    taint,
-    unknown,
 )
+from sgl_graph.analyzer.static.config.registry import native
+from sgl_graph.analyzer.static.config.values import ABSENT, Deps, DictV, External, Fuzzy, ListV, Native, SetV, Value
 
 if TYPE_CHECKING:
     from sgl_graph.analyzer.static.config.calls import Calls

@@ -14,31 +14,20 @@ from sgl_graph.analyzer.static.config import operators, records, registry, walki
 from sgl_graph.analyzer.static.config.journal import Raised, Signal
 from sgl_graph.analyzer.static.config.machine import Exhausted, Unsupported
 from sgl_graph.analyzer.static.config.objects import Objects
+from sgl_graph.analyzer.static.config.possibilities import deps_of, fuzzy, options_of, single, taint, unknown
+from sgl_graph.analyzer.static.config.program import Bound, ClassV, Frame, FunctionV, Instance, Partial, Wrapped
 from sgl_graph.analyzer.static.config.protocol import Place
 from sgl_graph.analyzer.static.config.values import (
     ABSENT,
     NO_DEPS,
-    Bound,
-    ClassV,
     DictV,
     External,
-    Frame,
-    FunctionV,
     Fuzzy,
     Generic,
-    Instance,
     IteratorV,
     ListV,
     Native,
-    Partial,
     Value,
-    Wrapped,
-    deps_of,
-    fuzzy,
-    options_of,
-    single,
-    taint,
-    unknown,
 )
 from sgl_graph.analyzer.static.extract import facts as f
 from sgl_graph.analyzer.static.extract.unasked import EVERY

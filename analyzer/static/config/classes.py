@@ -8,21 +8,10 @@ from typing import Any
 from sgl_graph.analyzer.static.config import operators
 from sgl_graph.analyzer.static.config.journal import Raised
 from sgl_graph.analyzer.static.config.machine import Unsupported, bound_names
+from sgl_graph.analyzer.static.config.possibilities import single, unknown
+from sgl_graph.analyzer.static.config.program import Bound, ClassV, Frame, Instance, Partial
 from sgl_graph.analyzer.static.config.statements import Statements
-from sgl_graph.analyzer.static.config.values import (
-    ABSENT,
-    Bound,
-    ClassV,
-    DictV,
-    External,
-    Frame,
-    Generic,
-    Instance,
-    Partial,
-    Value,
-    single,
-    unknown,
-)
+from sgl_graph.analyzer.static.config.values import ABSENT, DictV, External, Generic, Value
 from sgl_graph.analyzer.static.extract import facts as f
 from sgl_graph.analyzer.static.extract.unasked import EVERY
 

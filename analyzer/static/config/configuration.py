@@ -13,6 +13,8 @@ from sgl_graph.analyzer.static.config.heap_view import View, reachable
 from sgl_graph.analyzer.static.config.inputs import Launch
 from sgl_graph.analyzer.static.config.journal import Level, Raised
 from sgl_graph.analyzer.static.config.machine import Unsupported
+from sgl_graph.analyzer.static.config.possibilities import fuzzy, unknown
+from sgl_graph.analyzer.static.config.program import ClassV, Frame, Instance
 from sgl_graph.analyzer.static.config.protocol import (
     UNKNOWN,
     Buckets,
@@ -24,7 +26,7 @@ from sgl_graph.analyzer.static.config.protocol import (
     Values,
 )
 from sgl_graph.analyzer.static.config.sizes import configured_sizes
-from sgl_graph.analyzer.static.config.values import ABSENT, ClassV, Frame, Instance, Value, fuzzy, unknown
+from sgl_graph.analyzer.static.config.values import ABSENT, Value
 
 _QUESTION_STEPS = 60_000
 

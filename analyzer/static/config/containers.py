@@ -5,27 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sgl_graph.analyzer.static.config.operators import hashable, inner_deps, lift
+from sgl_graph.analyzer.static.config.possibilities import deps_of, fuzzy, options_of, single, taint, unknown
+from sgl_graph.analyzer.static.config.program import ClassV, FunctionV, Instance, ModuleV
 from sgl_graph.analyzer.static.config.values import (
     ABSENT,
     NO_DEPS,
-    ClassV,
     DictV,
     External,
-    FunctionV,
     Fuzzy,
     Generic,
-    Instance,
     ListV,
-    ModuleV,
     Native,
     SetV,
     Value,
-    deps_of,
-    fuzzy,
-    options_of,
-    single,
-    taint,
-    unknown,
 )
 
 if TYPE_CHECKING:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import builtins
 from typing import TYPE_CHECKING
 
-from sgl_graph.analyzer.static.config.values import ClassV, External, Instance, ListV, Value, options_of, single
+from sgl_graph.analyzer.static.config.possibilities import options_of, single
+from sgl_graph.analyzer.static.config.program import ClassV, Instance
+from sgl_graph.analyzer.static.config.values import External, ListV, Value
 
 if TYPE_CHECKING:
     from sgl_graph.analyzer.static.config.operations import Operations

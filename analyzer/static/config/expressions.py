@@ -8,27 +8,20 @@ from typing import Any
 from sgl_graph.analyzer.static.config import containers, operators
 from sgl_graph.analyzer.static.config.journal import FELL_THROUGH, Raised, Signal
 from sgl_graph.analyzer.static.config.machine import Machine, Unsupported
+from sgl_graph.analyzer.static.config.possibilities import deps_of, fuzzy, is_open, options_of, single, taint, unknown
+from sgl_graph.analyzer.static.config.program import Frame, FunctionV
 from sgl_graph.analyzer.static.config.values import (
     ABSENT,
     NO_DEPS,
     Alternatives,
     Deps,
     DictV,
-    Frame,
-    FunctionV,
     Fuzzy,
     Generic,
     IteratorV,
     ListV,
     SetV,
     Value,
-    deps_of,
-    fuzzy,
-    is_open,
-    options_of,
-    single,
-    taint,
-    unknown,
 )
 from sgl_graph.analyzer.static.extract import facts as f
 

@@ -10,24 +10,11 @@ from sgl_graph.analyzer.static import profile
 from sgl_graph.analyzer.static.config import model as models
 from sgl_graph.analyzer.static.config import torch_facts
 from sgl_graph.analyzer.static.config.device import DeviceFacts
+from sgl_graph.analyzer.static.config.possibilities import deps_of, options_of, single, taint, unknown
 from sgl_graph.analyzer.static.config.process_groups import group_of
+from sgl_graph.analyzer.static.config.program import ClassV, FunctionV, Instance
 from sgl_graph.analyzer.static.config.registry import CALLS, CONSTANTS
-from sgl_graph.analyzer.static.config.values import (
-    ABSENT,
-    NO_DEPS,
-    ClassV,
-    Deps,
-    DictV,
-    External,
-    FunctionV,
-    Instance,
-    Value,
-    deps_of,
-    options_of,
-    single,
-    taint,
-    unknown,
-)
+from sgl_graph.analyzer.static.config.values import ABSENT, NO_DEPS, Deps, DictV, External, Value
 
 # Python packages that every server has: it does not start without them.
 _ALWAYS = frozenset(

@@ -6,25 +6,19 @@ from collections.abc import Iterator
 from typing import Any
 
 from sgl_graph.analyzer.static.config.operators import is_mixed
+from sgl_graph.analyzer.static.config.possibilities import single
+from sgl_graph.analyzer.static.config.program import Bound, ClassV, FunctionV, Instance, ModuleV, Partial, Wrapped
 from sgl_graph.analyzer.static.config.protocol import ClassOf, Constant, FunctionOf, InstanceOf, Values
 from sgl_graph.analyzer.static.config.values import (
     ABSENT,
     Alternatives,
-    Bound,
-    ClassV,
     DictV,
     External,
-    FunctionV,
     Fuzzy,
-    Instance,
     ListV,
-    ModuleV,
     Native,
-    Partial,
     SetV,
     Value,
-    Wrapped,
-    single,
 )
 
 _ATOMS = (str, int, float, bool, type(None))

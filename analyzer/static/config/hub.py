@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sgl_graph.analyzer.static.config.possibilities import deps_of, single, taint, unknown
+from sgl_graph.analyzer.static.config.program import Instance
 from sgl_graph.analyzer.static.config.registry import CONSTANTS, native
-from sgl_graph.analyzer.static.config.values import External, Instance, ListV, Value, deps_of, single, taint, unknown
+from sgl_graph.analyzer.static.config.values import External, ListV, Value
 
 if TYPE_CHECKING:
     from sgl_graph.analyzer.static.config.calls import Calls

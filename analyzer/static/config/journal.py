@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from sgl_graph.analyzer.static.config.possibilities import fuzzy, same
 from sgl_graph.analyzer.static.config.protocol import Place
 from sgl_graph.analyzer.static.config.values import (
     ABSENT,
@@ -21,9 +22,7 @@ from sgl_graph.analyzer.static.config.values import (
     IteratorV,
     ListV,
     Value,
-    fuzzy,
     moment,
-    same,
 )
 
 #: How control left a block: "" fell through, else "return", "break", "continue" or "raise".

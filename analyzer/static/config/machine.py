@@ -10,23 +10,11 @@ from sgl_graph.analyzer.static.checkout.project import Project
 from sgl_graph.analyzer.static.config.facts import LaunchFacts
 from sgl_graph.analyzer.static.config.journal import Raised
 from sgl_graph.analyzer.static.config.operations import Operations
+from sgl_graph.analyzer.static.config.possibilities import fuzzy, taint, unknown
+from sgl_graph.analyzer.static.config.program import Frame, Instance, ModuleV, Thunk
 from sgl_graph.analyzer.static.config.protocol import Place
 from sgl_graph.analyzer.static.config.registry import builtin
-from sgl_graph.analyzer.static.config.values import (
-    ABSENT,
-    NO_DEPS,
-    Deps,
-    External,
-    Frame,
-    Fuzzy,
-    Instance,
-    ModuleV,
-    Thunk,
-    Value,
-    fuzzy,
-    taint,
-    unknown,
-)
+from sgl_graph.analyzer.static.config.values import ABSENT, NO_DEPS, Deps, External, Fuzzy, Value
 from sgl_graph.analyzer.static.extract import facts as f
 from sgl_graph.analyzer.static.extract.unasked import STEPS
 

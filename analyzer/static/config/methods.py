@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sgl_graph.analyzer.static.config import containers, operators
 from sgl_graph.analyzer.static.config.operators import Inexact, from_python, inner_deps, to_python
+from sgl_graph.analyzer.static.config.possibilities import deps_of, fuzzy, is_open, options_of, single, taint, unknown
 from sgl_graph.analyzer.static.config.runs import turned
 from sgl_graph.analyzer.static.config.values import (
     ABSENT,
@@ -19,13 +20,6 @@ from sgl_graph.analyzer.static.config.values import (
     Native,
     SetV,
     Value,
-    deps_of,
-    fuzzy,
-    is_open,
-    options_of,
-    single,
-    taint,
-    unknown,
 )
 
 if TYPE_CHECKING:

@@ -6,18 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from sgl_graph.analyzer.static.config.operators import from_python
-from sgl_graph.analyzer.static.config.values import (
-    ABSENT,
-    Deps,
-    DictV,
-    External,
-    Instance,
-    Native,
-    Value,
-    single,
-    taint,
-    unknown,
-)
+from sgl_graph.analyzer.static.config.possibilities import single, taint, unknown
+from sgl_graph.analyzer.static.config.program import Instance
+from sgl_graph.analyzer.static.config.values import ABSENT, Deps, DictV, External, Native, Value
 
 CONFIG_CLASS = External("transformers.PretrainedConfig")
 MODEL: Deps = frozenset({"model"})

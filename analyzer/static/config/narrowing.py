@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from sgl_graph.analyzer.static.config.values import Frame, Fuzzy, Value
+from sgl_graph.analyzer.static.config.program import Frame
+from sgl_graph.analyzer.static.config.values import Fuzzy, Value
 from sgl_graph.analyzer.static.extract import facts as f
 
 if TYPE_CHECKING:

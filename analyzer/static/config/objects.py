@@ -6,33 +6,30 @@ from sgl_graph.analyzer.static import profile
 from sgl_graph.analyzer.static.config import containers, methods, operators, registry
 from sgl_graph.analyzer.static.config.classes import Classes
 from sgl_graph.analyzer.static.config.journal import Raised
+from sgl_graph.analyzer.static.config.possibilities import deps_of, fuzzy, options_of, single, taint, unknown
+from sgl_graph.analyzer.static.config.program import (
+    Bound,
+    ClassV,
+    FunctionV,
+    Instance,
+    ModuleV,
+    Partial,
+    Super,
+    Thunk,
+    Wrapped,
+)
 from sgl_graph.analyzer.static.config.values import (
     ABSENT,
     NO_DEPS,
-    Bound,
-    ClassV,
     Deps,
     DictV,
     External,
-    FunctionV,
     Fuzzy,
     Generic,
-    Instance,
     ListV,
-    ModuleV,
     Native,
-    Partial,
     SetV,
-    Super,
-    Thunk,
     Value,
-    Wrapped,
-    deps_of,
-    fuzzy,
-    options_of,
-    single,
-    taint,
-    unknown,
 )
 
 _ENUMS = {"enum.Enum", "enum.IntEnum", "enum.StrEnum", "enum.Flag", "enum.IntFlag"}

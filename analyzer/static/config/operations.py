@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sgl_graph.analyzer.static.config.journal import Journal, Raised, Signal
-from sgl_graph.analyzer.static.config.values import ClassV, Deps, Frame, Instance, Value
+from sgl_graph.analyzer.static.config.program import ClassV, Frame, Instance
+from sgl_graph.analyzer.static.config.values import Deps, Value
 from sgl_graph.analyzer.static.extract import facts as f
 
 

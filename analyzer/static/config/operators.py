@@ -8,29 +8,21 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sgl_graph.analyzer.static.config.journal import Raised
+from sgl_graph.analyzer.static.config.possibilities import deps_of, fuzzy, options_of, same, single, taint, unknown
+from sgl_graph.analyzer.static.config.program import Bound, ClassV, Instance
 from sgl_graph.analyzer.static.config.runs import holds_something, may_hold_something
 from sgl_graph.analyzer.static.config.values import (
     ABSENT,
     NO_DEPS,
-    Bound,
-    ClassV,
     Deps,
     DictV,
     External,
     Fuzzy,
     Generic,
-    Instance,
     IteratorV,
     ListV,
     SetV,
     Value,
-    deps_of,
-    fuzzy,
-    options_of,
-    same,
-    single,
-    taint,
-    unknown,
 )
 
 if TYPE_CHECKING:

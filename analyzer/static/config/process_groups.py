@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sgl_graph.analyzer.static import profile
-from sgl_graph.analyzer.static.config.values import ABSENT, External, FunctionV, Instance, Value, single
+from sgl_graph.analyzer.static.config.possibilities import single
+from sgl_graph.analyzer.static.config.program import FunctionV, Instance
+from sgl_graph.analyzer.static.config.values import ABSENT, External, Value
 
 if TYPE_CHECKING:
     from sgl_graph.analyzer.static.config.calls import Calls

@@ -5,29 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sgl_graph.analyzer.static.config.operators import hashable
+from sgl_graph.analyzer.static.config.possibilities import deps_of, fuzzy, options_of, single, taint, unknown
+from sgl_graph.analyzer.static.config.program import Bound, ClassV, FieldV, Frame, Instance, Thunk
 from sgl_graph.analyzer.static.config.registry import CALLS, native
-from sgl_graph.analyzer.static.config.values import (
-    ABSENT,
-    NO_DEPS,
-    Bound,
-    ClassV,
-    DictV,
-    External,
-    FieldV,
-    Frame,
-    Generic,
-    Instance,
-    ListV,
-    SetV,
-    Thunk,
-    Value,
-    deps_of,
-    fuzzy,
-    options_of,
-    single,
-    taint,
-    unknown,
-)
+from sgl_graph.analyzer.static.config.values import ABSENT, NO_DEPS, DictV, External, Generic, ListV, SetV, Value
 
 if TYPE_CHECKING:
     from sgl_graph.analyzer.static.config.classes import Classes

@@ -10,18 +10,11 @@ from sgl_graph.analyzer.static.config.evaluator import Evaluator
 from sgl_graph.analyzer.static.config.exceptions import describe
 from sgl_graph.analyzer.static.config.journal import Level, Raised
 from sgl_graph.analyzer.static.config.machine import Unsupported
+from sgl_graph.analyzer.static.config.possibilities import unknown
+from sgl_graph.analyzer.static.config.program import ClassV, Instance
 from sgl_graph.analyzer.static.config.protocol import Place
 from sgl_graph.analyzer.static.config.resolve import lookup
-from sgl_graph.analyzer.static.config.values import (
-    ABSENT,
-    ClassV,
-    Deps,
-    External,
-    Instance,
-    Native,
-    Value,
-    unknown,
-)
+from sgl_graph.analyzer.static.config.values import ABSENT, Deps, External, Native, Value
 
 _SERVER: Deps = frozenset({"server"})
 _STEPS = 60_000

@@ -16,8 +16,10 @@ from sgl_graph.analyzer.static.config.facts import LaunchFacts
 from sgl_graph.analyzer.static.config.inputs import Launch, assumed_device
 from sgl_graph.analyzer.static.config.journal import Raised
 from sgl_graph.analyzer.static.config.machine import Unsupported
+from sgl_graph.analyzer.static.config.possibilities import single
+from sgl_graph.analyzer.static.config.program import Instance
 from sgl_graph.analyzer.static.config.protocol import Place, Starts
-from sgl_graph.analyzer.static.config.values import ABSENT, Instance, ListV, Value, single
+from sgl_graph.analyzer.static.config.values import ABSENT, ListV, Value
 
 _UNKNOWN_MODEL_STEPS = 250_000
 

@@ -5,22 +5,9 @@ from __future__ import annotations
 from sgl_graph.analyzer.static.config import containers, operators
 from sgl_graph.analyzer.static.config.expressions import Expressions
 from sgl_graph.analyzer.static.config.journal import FELL_THROUGH, Level, Outcome, Raised, Signal
-from sgl_graph.analyzer.static.config.values import (
-    ABSENT,
-    ClassV,
-    Deps,
-    DictV,
-    External,
-    Instance,
-    ListV,
-    SetV,
-    Value,
-    deps_of,
-    fuzzy,
-    options_of,
-    single,
-    taint,
-)
+from sgl_graph.analyzer.static.config.possibilities import deps_of, fuzzy, options_of, single, taint
+from sgl_graph.analyzer.static.config.program import ClassV, Instance
+from sgl_graph.analyzer.static.config.values import ABSENT, Deps, DictV, External, ListV, SetV, Value
 from sgl_graph.analyzer.static.extract import facts as f
 from sgl_graph.analyzer.static.extract.unasked import EVERY
 

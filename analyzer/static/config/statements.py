@@ -10,21 +10,9 @@ from sgl_graph.analyzer.static.config.exceptions import matches
 from sgl_graph.analyzer.static.config.journal import FELL_THROUGH, Level, Outcome, Raised, Signal
 from sgl_graph.analyzer.static.config.machine import Exhausted, Unsupported, bound_names
 from sgl_graph.analyzer.static.config.narrowing import narrow
+from sgl_graph.analyzer.static.config.possibilities import deps_of, fuzzy, options_of, taint, unknown
 from sgl_graph.analyzer.static.config.simple_statements import SimpleStatements
-from sgl_graph.analyzer.static.config.values import (
-    ABSENT,
-    NO_DEPS,
-    Alternatives,
-    Deps,
-    DictV,
-    Fuzzy,
-    Value,
-    deps_of,
-    fuzzy,
-    options_of,
-    taint,
-    unknown,
-)
+from sgl_graph.analyzer.static.config.values import ABSENT, NO_DEPS, Alternatives, Deps, DictV, Fuzzy, Value
 from sgl_graph.analyzer.static.extract import facts as f
 
 _MAX_ITERATIONS = 5000

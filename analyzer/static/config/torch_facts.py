@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from sgl_graph.analyzer.static.config.device import DeviceFacts
-from sgl_graph.analyzer.static.config.values import ABSENT, Deps, External, Instance, Value, taint, unknown
+from sgl_graph.analyzer.static.config.possibilities import taint, unknown
+from sgl_graph.analyzer.static.config.program import Instance
+from sgl_graph.analyzer.static.config.values import ABSENT, Deps, External, Value
 
 _DEVICE: Deps = frozenset({"device"})
 # What the wheels that the releases pin are built for; only comparisons with older versions depend on it.

@@ -10,8 +10,9 @@ from sgl_graph.analyzer.static.checkout.project import Project
 from sgl_graph.analyzer.static.config.evaluator import Evaluator
 from sgl_graph.analyzer.static.config.facts import LaunchFacts
 from sgl_graph.analyzer.static.config.heap_view import View
+from sgl_graph.analyzer.static.config.program import Frame
 from sgl_graph.analyzer.static.config.protocol import Values
-from sgl_graph.analyzer.static.config.values import Frame, Value
+from sgl_graph.analyzer.static.config.values import Value
 from sgl_graph.analyzer.static.extract.facts import ModuleFacts
 from sgl_graph.analyzer.static.extract.lower import extract
 

@@ -10,7 +10,8 @@ import pytest
 from sgl_graph.analyzer.static.config.facts import LaunchFacts
 from sgl_graph.analyzer.static.config.journal import Raised
 from sgl_graph.analyzer.static.config.model import configuration
-from sgl_graph.analyzer.static.config.values import Fuzzy, options_of, single, unknown
+from sgl_graph.analyzer.static.config.possibilities import options_of, single, unknown
+from sgl_graph.analyzer.static.config.values import Fuzzy
 
 _spec = importlib.util.spec_from_file_location("config_programs", Path(__file__).with_name("programs.py"))
 assert _spec is not None and _spec.loader is not None

@@ -15,10 +15,10 @@ from sgl_graph.analyzer.errors import CommandInvalid
 from sgl_graph.analyzer.serving_command import is_option
 from sgl_graph.analyzer.static import profile
 from sgl_graph.analyzer.static.config.journal import Raised
-from sgl_graph.analyzer.static.config.operators import Inexact, to_python
 from sgl_graph.analyzer.static.config.possibilities import options_of, single, taint
 from sgl_graph.analyzer.static.config.program import Bound, ClassV, Instance
 from sgl_graph.analyzer.static.config.protocol import Place
+from sgl_graph.analyzer.static.config.python_values import Inexact, to_python
 from sgl_graph.analyzer.static.config.registry import CONSTANTS, native
 from sgl_graph.analyzer.static.config.values import ABSENT, DictV, External, ListV, Value
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sgl_graph.analyzer.static.config import containers, operators
+from sgl_graph.analyzer.static.config import containers, operators, python_values
 from sgl_graph.analyzer.static.config.methods import apply_plain, sort_values
-from sgl_graph.analyzer.static.config.operators import from_python, inner_deps
 from sgl_graph.analyzer.static.config.possibilities import deps_of, fuzzy, single, taint, unknown
 from sgl_graph.analyzer.static.config.program import ClassV, Instance
+from sgl_graph.analyzer.static.config.python_values import from_python, inner_deps
 from sgl_graph.analyzer.static.config.registry import native
 from sgl_graph.analyzer.static.config.runs import members, turned
 from sgl_graph.analyzer.static.config.values import (
@@ -69,8 +69,11 @@ def _str(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
                 return value.attrs["_text"]
             if "args" in value.attrs and type(value.attrs["args"]) is tuple:
                 return operators.concatenate(value.attrs["args"])
-        if type(value) in (str, int, float, bool, type(None)) or operators.to_python_or(value, ABSENT) is not ABSENT:
-            return from_python(str(operators.to_python(value)))
+        if (
+            type(value) in (str, int, float, bool, type(None))
+            or python_values.to_python_or(value, ABSENT) is not ABSENT
+        ):
+            return from_python(str(python_values.to_python(value)))
         return unknown(inner_deps(value), machine.place())
 
     return operators.lift(machine, work, arguments[0])
@@ -142,7 +145,9 @@ def _set(machine: Calls, arguments: Arguments, keywords: Keywords) -> Value:
             if type(value) is Fuzzy and ABSENT in value.options:
                 for option in value.options:
                     if option is not ABSENT:
-                        result.items.setdefault(operators.hashable(option), fuzzy([True, ABSENT], False, value.deps))
+                        result.items.setdefault(
+                            python_values.hashable(option), fuzzy([True, ABSENT], False, value.deps)
+                        )
                 continue
             containers.add_member(machine, result, value)
     return result

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from sgl_graph.analyzer.static import profile
 from sgl_graph.analyzer.static.config import operators
-from sgl_graph.analyzer.static.config.operators import inner_deps
 from sgl_graph.analyzer.static.config.possibilities import deps_of, fuzzy, is_open, options_of, single, taint, unknown
 from sgl_graph.analyzer.static.config.program import (
     Bound,
@@ -18,6 +17,7 @@ from sgl_graph.analyzer.static.config.program import (
     Super,
     Wrapped,
 )
+from sgl_graph.analyzer.static.config.python_values import inner_deps
 from sgl_graph.analyzer.static.config.registry import native
 from sgl_graph.analyzer.static.config.values import ABSENT, Deps, DictV, External, Fuzzy, ListV, Native, SetV, Value
 

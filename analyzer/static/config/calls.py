@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from sgl_graph.analyzer.static import profile
-from sgl_graph.analyzer.static.config import operators, records, registry, walking
+from sgl_graph.analyzer.static.config import comparison, operators, python_values, records, registry, walking
 from sgl_graph.analyzer.static.config.journal import Raised, Signal
 from sgl_graph.analyzer.static.config.machine import Exhausted, Unsupported
 from sgl_graph.analyzer.static.config.objects import Objects
@@ -283,7 +283,7 @@ class Calls(Objects):
 
     def _call_cached(self, function: Wrapped, arguments: list[Value], keywords: dict[str, Value]) -> Value:
         inner = function.function
-        key = tuple(operators.hashable(value) for value in (*arguments, *keywords.values()))
+        key = tuple(python_values.hashable(value) for value in (*arguments, *keywords.values()))
         if type(inner) not in (FunctionV, Partial) or ABSENT in key or any(type(item) is Instance for item in key):
             return self.call(inner, arguments, keywords)
         holder = inner if type(inner) is FunctionV else inner.function
@@ -369,13 +369,13 @@ class Calls(Objects):
     def _enum_member(self, cls: ClassV, arguments: list[Value]) -> Value:
         def work(value: Value) -> Value:
             for member in self.members(cls).values():
-                if value is member or operators.compare(self, "==", member.attrs["_value_"], value)[0] is True:
+                if value is member or comparison.compare(self, "==", member.attrs["_value_"], value)[0] is True:
                     return member
             found = self.inherited(cls, "_missing_")
             if found is not ABSENT:
                 inner = found.function if type(found) is Wrapped else found
                 return self.call(inner, [cls, value], {})
-            if operators.hashable(value) is ABSENT:
+            if python_values.hashable(value) is ABSENT:
                 return fuzzy(self.members(cls).values(), False, deps_of(value))
             raise self.fail("ValueError", f"{value!r} is not a valid {cls.name}")
 

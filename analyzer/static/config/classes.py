@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sgl_graph.analyzer.static.config import operators
+from sgl_graph.analyzer.static.config import python_values
 from sgl_graph.analyzer.static.config.journal import Raised
 from sgl_graph.analyzer.static.config.machine import Unsupported, bound_names
 from sgl_graph.analyzer.static.config.possibilities import single, unknown
@@ -192,7 +192,9 @@ class Classes(Statements):
                     value = self.evaluate(expression)
                 plain = single(value)
                 last = plain if type(plain) is int else last
-                member = next((m for m in cls.members.values() if operators.to_python_or(m.payload, m) == plain), None)
+                member = next(
+                    (m for m in cls.members.values() if python_values.to_python_or(m.payload, m) == plain), None
+                )
                 if member is None:
                     member = Instance(cls, {"_name_": name, "name": name, "_value_": value, "value": value})
                     member.attrs["_mixed_"] = mixed

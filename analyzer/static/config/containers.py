@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sgl_graph.analyzer.static.config.operators import hashable, inner_deps, lift
+from sgl_graph.analyzer.static.config.operators import lift
 from sgl_graph.analyzer.static.config.possibilities import deps_of, fuzzy, options_of, single, taint, unknown
 from sgl_graph.analyzer.static.config.program import ClassV, FunctionV, Instance, ModuleV
+from sgl_graph.analyzer.static.config.python_values import hashable, inner_deps
 from sgl_graph.analyzer.static.config.values import (
     ABSENT,
     NO_DEPS,

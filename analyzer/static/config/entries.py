@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from sgl_graph.analyzer.static import profile
 from sgl_graph.analyzer.static.config.heap_view import to_json
-from sgl_graph.analyzer.static.config.operators import inner_deps
 from sgl_graph.analyzer.static.config.possibilities import deps_of, options_of, single
 from sgl_graph.analyzer.static.config.program import ClassV, Instance
 from sgl_graph.analyzer.static.config.protocol import Entry, Place, Source, Unresolved
+from sgl_graph.analyzer.static.config.python_values import inner_deps
 from sgl_graph.analyzer.static.config.records import fields_of
 from sgl_graph.analyzer.static.config.values import ABSENT, Fuzzy, Value
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sgl_graph.analyzer.static.config import containers, operators
+from sgl_graph.analyzer.static.config import comparison, containers, operators, python_values
 from sgl_graph.analyzer.static.config.journal import FELL_THROUGH, Raised, Signal
 from sgl_graph.analyzer.static.config.machine import Machine, Unsupported
 from sgl_graph.analyzer.static.config.possibilities import deps_of, fuzzy, is_open, options_of, single, taint, unknown
@@ -71,12 +71,12 @@ class Expressions(Machine):
             return "", unknown(more) if second is None else taint(second, more)
 
         _, value = self.fork([lambda: ("", stop), run_right], deps)
-        second, more = operators.simple_truth(value)
+        second, more = comparison.simple_truth(value)
         return second, deps | more
 
     def truth(self, value: Value) -> tuple[bool | None, Deps]:
         """Three-valued truth of a value."""
-        return operators.truth(self, value)
+        return comparison.truth(self, value)
 
     # -- single kinds
 
@@ -118,7 +118,7 @@ class Expressions(Machine):
             fields = self.recordable(function)
             if fields is None:
                 raise Unsupported("unknown keyword arguments")
-            rest = unknown(operators.inner_deps(value), self.place())
+            rest = unknown(python_values.inner_deps(value), self.place())
             for option in options:
                 if type(option) is DictV:
                     for name, item in option.items.items():
@@ -177,7 +177,7 @@ class Expressions(Machine):
         if truth is not None:
             value = self.evaluate(expression[3])
             return taint(value, deps, self.place()) if deps else value
-        kept = operators.restricted(self, left, stop)
+        kept = comparison.restricted(self, left, stop)
         _, value = self.fork([lambda: ("", kept), lambda: ("", self.evaluate(expression[3]))], deps)
         return value
 
@@ -197,7 +197,7 @@ class Expressions(Machine):
         deps = NO_DEPS
         for operator, other in expression[2]:
             right = self.evaluate(other)
-            truth, more = operators.compare(self, operator, left, right)
+            truth, more = comparison.compare(self, operator, left, right)
             deps |= more
             if truth is False:
                 return taint(False, deps, self.place()) if deps else False
@@ -324,7 +324,9 @@ class Expressions(Machine):
         deps = deps_of(source)
         runs = self.runs(source)
         if runs is None:
-            raise _Endless(operators.inner_deps(source) | deps | (getattr(single(source), "opaque", None) or NO_DEPS))
+            raise _Endless(
+                python_values.inner_deps(source) | deps | (getattr(single(source), "opaque", None) or NO_DEPS)
+            )
         held = self.control
         self.control = held | deps
 

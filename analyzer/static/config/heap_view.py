@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from sgl_graph.analyzer.static.config.operators import is_mixed
 from sgl_graph.analyzer.static.config.possibilities import single
 from sgl_graph.analyzer.static.config.program import Bound, ClassV, FunctionV, Instance, ModuleV, Partial, Wrapped
 from sgl_graph.analyzer.static.config.protocol import ClassOf, Constant, FunctionOf, InstanceOf, Values
+from sgl_graph.analyzer.static.config.python_values import is_mixed
 from sgl_graph.analyzer.static.config.values import (
     ABSENT,
     Alternatives,

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from sgl_graph.analyzer.static.config import containers, operators
 from sgl_graph.analyzer.static.config.methods import apply_plain
-from sgl_graph.analyzer.static.config.operators import from_python, inner_deps
 from sgl_graph.analyzer.static.config.possibilities import deps_of, fuzzy, single, taint, unknown
 from sgl_graph.analyzer.static.config.program import Bound, Instance
+from sgl_graph.analyzer.static.config.python_values import from_python, inner_deps
 from sgl_graph.analyzer.static.config.registry import CONSTANTS, native
 from sgl_graph.analyzer.static.config.values import ABSENT, DictV, External, Fuzzy, ListV, Native, Value
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from sgl_graph.analyzer.static.config import containers, operators
-from sgl_graph.analyzer.static.config.operators import Inexact, from_python, inner_deps, to_python
+from sgl_graph.analyzer.static.config import comparison, containers, operators, python_values
 from sgl_graph.analyzer.static.config.possibilities import deps_of, fuzzy, is_open, options_of, single, taint, unknown
+from sgl_graph.analyzer.static.config.python_values import Inexact, from_python, inner_deps, to_python
 from sgl_graph.analyzer.static.config.runs import turned
 from sgl_graph.analyzer.static.config.values import (
     ABSENT,
@@ -115,7 +115,7 @@ def _list_pop(machine: Calls, value: ListV, arguments: list[Value], keywords: di
 def _list_remove(machine: Calls, value: ListV, arguments: list[Value], keywords: dict[str, Value]) -> Value:
     machine.touch(value)
     for position, item in enumerate(value.items):
-        verdict, _ = operators.compare(machine, "==", item, arguments[0])
+        verdict, _ = comparison.compare(machine, "==", item, arguments[0])
         if verdict:
             del value.items[position]
             return None
@@ -130,7 +130,7 @@ def _list_remove(machine: Calls, value: ListV, arguments: list[Value], keywords:
 def sort_values(machine: Calls, items: list[Value], keywords: dict[str, Value]) -> list[Value] | None:
     """Sorted elements; None where their order is not known."""
     key = keywords.get("key")
-    reverse = operators.truth(machine, keywords.get("reverse", False))[0]
+    reverse = comparison.truth(machine, keywords.get("reverse", False))[0]
     try:
         keys = [to_python(machine.call(key, [item], {}) if key is not None else item) for item in items]
         order = sorted(range(len(items)), key=lambda position: keys[position], reverse=bool(reverse))
@@ -183,7 +183,7 @@ def _get(machine: Calls, value: DictV, arguments: list[Value], keywords: dict[st
     default = arguments[1] if len(arguments) > 1 else keywords.get("default")
 
     def work(index: Value) -> Value:
-        key = operators.hashable(index)
+        key = python_values.hashable(index)
         if key is ABSENT:
             return fuzzy([*value.items.values(), default], value.opaque is not None, inner_deps(index))
         found = value.items.get(key, ABSENT)
@@ -245,7 +245,7 @@ def _update(machine: Calls, value: DictV, arguments: list[Value], keywords: dict
 
 def _dict_pop(machine: Calls, value: DictV, arguments: list[Value], keywords: dict[str, Value]) -> Value:
     found = _get(machine, value, arguments, keywords)
-    key = operators.hashable(arguments[0])
+    key = python_values.hashable(arguments[0])
     if key is not ABSENT and len(arguments) == 1 and key not in value.items and value.opaque is None:
         raise machine.fail("KeyError", str(key))
     machine.touch(value)
@@ -256,7 +256,7 @@ def _dict_pop(machine: Calls, value: DictV, arguments: list[Value], keywords: di
 
 def _setdefault(machine: Calls, value: DictV, arguments: list[Value], keywords: dict[str, Value]) -> Value:
     default = arguments[1] if len(arguments) > 1 else None
-    key = operators.hashable(arguments[0])
+    key = python_values.hashable(arguments[0])
     if key is ABSENT or (key not in value.items and value.opaque is not None):
         return fuzzy([*value.items.values(), default], True, inner_deps(arguments[0]))
     if key not in value.items:
@@ -278,7 +278,7 @@ def _add(machine: Calls, value: SetV, arguments: list[Value], keywords: dict[str
 
 def _discard(machine: Calls, value: SetV, arguments: list[Value], keywords: dict[str, Value]) -> Value:
     machine.touch(value)
-    key = operators.hashable(arguments[0])
+    key = python_values.hashable(arguments[0])
     if key is ABSENT:
         value.items, value.opaque = {}, inner_deps(arguments[0])
     else:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sgl_graph.analyzer.static.config.operators import from_python
 from sgl_graph.analyzer.static.config.possibilities import single, taint, unknown
 from sgl_graph.analyzer.static.config.program import Instance
+from sgl_graph.analyzer.static.config.python_values import from_python
 from sgl_graph.analyzer.static.config.values import ABSENT, Deps, DictV, External, Native, Value
 
 CONFIG_CLASS = External("transformers.PretrainedConfig")

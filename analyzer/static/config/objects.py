@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sgl_graph.analyzer.static import profile
-from sgl_graph.analyzer.static.config import containers, methods, operators, registry
+from sgl_graph.analyzer.static.config import comparison, containers, methods, operators, python_values, registry
 from sgl_graph.analyzer.static.config.classes import Classes
 from sgl_graph.analyzer.static.config.journal import Raised
 from sgl_graph.analyzer.static.config.possibilities import deps_of, fuzzy, options_of, single, taint, unknown
@@ -301,14 +301,14 @@ class Objects(Classes):
         if type(value.cls) is not ClassV:
             return True, NO_DEPS
         if self.kind_of(value.cls) == "enum":
-            mixed = operators.is_mixed(value)
+            mixed = python_values.is_mixed(value)
             return (bool(value.payload) if mixed and isinstance(value.payload, (int, str)) else True), NO_DEPS
         for name in ("__bool__", "__len__"):
             result = self.call_method(value, name, [])
             if result is not ABSENT:
-                return operators.truth(self, result)
+                return comparison.truth(self, result)
         if type(value.payload) in (DictV, ListV):
-            return operators.truth(self, value.payload)
+            return comparison.truth(self, value.payload)
         return True, NO_DEPS
 
     def equal_objects(self, a: Value, b: Value) -> tuple[bool | None, Deps]:
@@ -316,7 +316,7 @@ class Objects(Classes):
         left, right = _plain_member(a), _plain_member(b)
         if left is not a or right is not b:
             if type(left) is not Instance and type(right) is not Instance:
-                return operators.equal(self, left, right)
+                return comparison.equal(self, left, right)
             return False, NO_DEPS
         if type(a) is Instance and type(b) is Instance and a.cls is b.cls and type(a.cls) is ClassV:
             if self.kind_of(a.cls) == "enum":
@@ -327,7 +327,7 @@ class Objects(Classes):
             if type(this) is Instance and type(this.cls) is ClassV:
                 result = self.call_method(this, "__eq__", [other])
                 if result is not ABSENT and result != External("builtins.NotImplemented"):
-                    return operators.truth(self, result)
+                    return comparison.truth(self, result)
             elif type(this) is Instance:
                 return None, this.opaque or NO_DEPS
         return False, NO_DEPS
@@ -336,7 +336,7 @@ class Objects(Classes):
         result: bool | None = True
         deps = NO_DEPS
         for name in dict.fromkeys([*a.attrs, *b.attrs]):
-            verdict, more = operators.compare(self, "==", a.attrs.get(name, ABSENT), b.attrs.get(name, ABSENT))
+            verdict, more = comparison.compare(self, "==", a.attrs.get(name, ABSENT), b.attrs.get(name, ABSENT))
             deps |= more
             if verdict is False:
                 return False, deps
@@ -358,9 +358,9 @@ class Objects(Classes):
         """`item in container` for an object."""
         result = self.call_method(container, "__contains__", [item])
         if result is not ABSENT:
-            return operators.truth(self, result)
+            return comparison.truth(self, result)
         if type(container.payload) in (DictV, ListV):
-            return operators.contains(self, container.payload, item)
+            return comparison.contains(self, container.payload, item)
         return None, container.opaque or NO_DEPS
 
     def subscript_object(self, value: Instance, index: Value) -> Value:
@@ -459,12 +459,12 @@ class Objects(Classes):
         if type(value) is Instance:
             if type(value.payload) in types or any(item == kind for item in self.ancestry(value.cls)):
                 return True
-            return isinstance(value.payload, types) and operators.is_mixed(value)
+            return isinstance(value.payload, types) and python_values.is_mixed(value)
         return type(value) in types
 
 
 def _plain_member(value: Value) -> Value:
-    if type(value) is Instance and operators.is_mixed(value) and isinstance(value.payload, (str, int)):
+    if type(value) is Instance and python_values.is_mixed(value) and isinstance(value.payload, (str, int)):
         return value.payload
     return value
 

@@ -24,6 +24,8 @@ MAX_OPTIONS = 12
 MAX_RECORDS = 4
 #: Nor are more lists than possibilities, as long as they hold no more different elements than this.
 MAX_MEMBERS = 100
+#: More combinations of possibilities than this are not gone through.
+MAX_COMBINATIONS = 64
 _ATOMS = (str, int, float, bool, type(None), bytes)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sgl_graph.analyzer.static.config.operators import hashable
 from sgl_graph.analyzer.static.config.possibilities import deps_of, fuzzy, options_of, single, taint, unknown
 from sgl_graph.analyzer.static.config.program import Bound, ClassV, FieldV, Frame, Instance, Thunk
+from sgl_graph.analyzer.static.config.python_values import hashable
 from sgl_graph.analyzer.static.config.registry import CALLS, native
 from sgl_graph.analyzer.static.config.values import ABSENT, NO_DEPS, DictV, External, Generic, ListV, SetV, Value
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sgl_graph.analyzer.static.config import containers, operators
+from sgl_graph.analyzer.static.config import containers, operators, python_values
 from sgl_graph.analyzer.static.config.expressions import Expressions
 from sgl_graph.analyzer.static.config.journal import FELL_THROUGH, Level, Outcome, Raised, Signal
 from sgl_graph.analyzer.static.config.possibilities import deps_of, fuzzy, options_of, single, taint
@@ -73,7 +73,7 @@ class SimpleStatements(Expressions):
                 continue
             new = value
             if weak and type(option) is DictV:
-                before = option.items.get(operators.hashable(index), ABSENT)
+                before = option.items.get(python_values.hashable(index), ABSENT)
                 new = fuzzy((value, before), False, deps_of(container))
             containers.store_item(self, option, index, new)
 
@@ -154,7 +154,7 @@ class SimpleStatements(Expressions):
                 container = single(self.evaluate(target[1]))
                 if type(container) is DictV:
                     self.touch(container)
-                    container.items.pop(operators.hashable(self.evaluate(target[2][0])), None)
+                    container.items.pop(python_values.hashable(self.evaluate(target[2][0])), None)
             elif target[0] == "n":
                 frame = self.frames[-1]
                 self.touch(frame)

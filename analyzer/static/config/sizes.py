@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sgl_graph.analyzer.static import profile
-from sgl_graph.analyzer.static.config.operators import inner_deps
 from sgl_graph.analyzer.static.config.possibilities import deps_of, options_of, single
 from sgl_graph.analyzer.static.config.program import Instance
 from sgl_graph.analyzer.static.config.protocol import Buckets, Place
+from sgl_graph.analyzer.static.config.python_values import inner_deps
 from sgl_graph.analyzer.static.config.values import ABSENT, External, Fuzzy, ListV, Value
 
 if TYPE_CHECKING:

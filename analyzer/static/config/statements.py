@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sgl_graph.analyzer.static.config import operators
+from sgl_graph.analyzer.static.config import comparison
 from sgl_graph.analyzer.static.config.exceptions import matches
 from sgl_graph.analyzer.static.config.journal import FELL_THROUGH, Level, Outcome, Raised, Signal
 from sgl_graph.analyzer.static.config.machine import Exhausted, Unsupported, bound_names
@@ -345,8 +345,8 @@ class Statements(SimpleStatements):
             verdicts = [item[0] for item in found]
             return (True if True in verdicts else None if None in verdicts else False), deps
         if kind == "isinstance":
-            return operators.simple_truth(self.is_instance(subject, self.evaluate(pattern[1])))
-        return operators.compare(self, "==", subject, self.evaluate(pattern))
+            return comparison.simple_truth(self.is_instance(subject, self.evaluate(pattern[1])))
+        return comparison.compare(self, "==", subject, self.evaluate(pattern))
 
     def is_instance(self, value: Value, kind: Value) -> Value:
         """`isinstance(value, kind)`."""

@@ -181,7 +181,7 @@ def _raw_getattr(machine: Calls, arguments: Arguments, keywords: Keywords) -> Va
             if type(value.cls) is ClassV:
                 found = machine.inherited(value.cls, name)
                 if found is not ABSENT:
-                    return machine._bind(found, value, value.cls, name)
+                    return machine.bind(found, value, value.cls, name)
             if value.opaque is None:
                 raise machine.fail("AttributeError", name)
         return unknown(["class"], machine.place())

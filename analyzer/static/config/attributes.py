@@ -157,6 +157,7 @@ class Attributes(Classes):
         return unknown(["class"], self.place())
 
     def bind(self, found: Value, value: Value, cls: ClassV, name: str) -> Value:
+        """What an attribute found in a class is when it is read through an object."""
         kind = type(found)
         if kind is FunctionV or kind is Native:
             return Bound(found, value)

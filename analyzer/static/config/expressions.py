@@ -1,4 +1,4 @@
-"""Evaluation of expressions: names, attributes, calls, literals, comprehensions, and tests in three-valued logic."""
+"""Evaluation of expressions: names, attributes, calls, literals, and tests in three-valued logic."""
 
 from __future__ import annotations
 
@@ -6,35 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sgl_graph.analyzer.static.config import comparison, containers, operators, python_values
-from sgl_graph.analyzer.static.config.journal import FELL_THROUGH, Raised, Signal
-from sgl_graph.analyzer.static.config.machine import Machine, Unsupported
-from sgl_graph.analyzer.static.config.possibilities import deps_of, fuzzy, is_open, options_of, single, taint, unknown
-from sgl_graph.analyzer.static.config.program import Frame, FunctionV
-from sgl_graph.analyzer.static.config.values import (
-    ABSENT,
-    NO_DEPS,
-    Alternatives,
-    Deps,
-    DictV,
-    Fuzzy,
-    Generic,
-    IteratorV,
-    ListV,
-    SetV,
-    Value,
-)
+from sgl_graph.analyzer.static.config.comprehensions import Comprehensions
+from sgl_graph.analyzer.static.config.journal import Signal
+from sgl_graph.analyzer.static.config.machine import Unsupported
+from sgl_graph.analyzer.static.config.possibilities import deps_of, fuzzy, options_of, single, taint, unknown
+from sgl_graph.analyzer.static.config.values import ABSENT, NO_DEPS, Deps, DictV, Fuzzy, ListV, SetV, Value
 from sgl_graph.analyzer.static.extract import facts as f
 
-_MAX_ELEMENTS = 20_000
 
-
-class _Endless(Exception):
-    def __init__(self, deps: Deps) -> None:
-        super().__init__()
-        self.deps = deps
-
-
-class Expressions(Machine):
+class Expressions(Comprehensions):
     """The part of the evaluator that turns an expression into a value."""
 
     def evaluate(self, expression: f.Expression) -> Value:
@@ -282,170 +262,6 @@ class Expressions(Machine):
     def _nothing(self, expression: f.Expression) -> Value:
         return unknown(["source"], self.place())
 
-    # -- comprehensions
-
-    def _comprehension(self, expression: f.Expression) -> Value:
-        kind, elements, loops = expression[1], expression[2], expression[3]
-        outer = self.frames[-1]
-        frame = Frame(outer.module, outer, outer.qualname)
-        frame.owner, frame.receiver = outer.owner, outer.receiver
-        result: Any = DictV({}) if kind == "D" else SetV({}) if kind == "S" else ListV([])
-        self.frames.append(frame)
-        held = self.control
-        try:
-            self._comprehend(loops, 0, lambda: self._collect(kind, elements, result))
-        except _Endless as endless:
-            result.items.clear()
-            result.opaque = endless.deps
-        finally:
-            self.control = held
-            self.frames.pop()
-        return result
-
-    def _collect(self, kind: str, elements: list[f.Expression], result: Any) -> None:
-        if kind == "D":
-            key = self.evaluate(elements[0])
-            containers.store_item(self, result, key, self.evaluate(elements[1]))
-        elif kind == "S":
-            containers.add_member(self, result, self.evaluate(elements[0]))
-        else:
-            value = self.evaluate(elements[0])
-            if self.control:
-                value = taint(value, self.control, self.place())
-            self.touch(result)
-            result.items.append(value)
-
-    def _comprehend(self, loops: list[Any], depth: int, collect: Callable[[], None]) -> None:
-        if depth == len(loops):
-            collect()
-            return
-        target, iterable, tests = loops[depth]
-        source = self.evaluate(iterable)
-        deps = deps_of(source)
-        runs = self.runs(source)
-        if runs is None:
-            raise _Endless(
-                python_values.inner_deps(source) | deps | (getattr(single(source), "opaque", None) or NO_DEPS)
-            )
-        held = self.control
-        self.control = held | deps
-
-        def visit(item: Value) -> None:
-            self.step()
-            self.assign(target, item)
-            conditions = NO_DEPS
-            verdict: bool | None = True
-            for test in tests:
-                truth, more = self.test(test)
-                conditions |= more
-                if truth is False:
-                    return
-                if truth is None:
-                    verdict = None
-            if verdict is None:
-
-                def inside() -> Signal:
-                    self._comprehend(loops, depth + 1, collect)
-                    return FELL_THROUGH
-
-                self.fork([inside, lambda: FELL_THROUGH], conditions)
-                return
-            before = self.control
-            self.control = before | conditions
-            self._comprehend(loops, depth + 1, collect)
-            self.control = before
-
-        def walk(items: list[Value] | tuple[Value, ...]) -> None:
-            for item in items:
-                if type(item) is Alternatives:
-
-                    def branch(run: tuple[Value, ...]) -> Callable[[], Signal]:
-                        def run_one() -> Signal:
-                            walk(run)
-                            return FELL_THROUGH
-
-                        return run_one
-
-                    self.fork([branch(run) for run in item.runs], item.deps)
-                elif type(item) is Fuzzy and ABSENT in item.options:
-                    present = fuzzy([o for o in item.options if o is not ABSENT], item.open, item.deps)
-
-                    def one(value: Value = present) -> Signal:
-                        visit(value)
-                        return FELL_THROUGH
-
-                    self.fork([one, lambda: FELL_THROUGH], item.deps)
-                else:
-                    visit(item)
-
-        walk(runs)
-        self.control = held
-
-    # -- iteration
-
-    def runs(self, value: Value) -> list[Value] | None:
-        """Elements in order, `Alternatives` and possibly absent ones included; None when they are not known."""
-        options, open_ = options_of(value)
-        if open_ or not options:
-            return None
-        found = [self._runs_of(option) for option in options]
-        if any(run is None for run in found):
-            return None
-        if len(found) == 1:
-            return found[0]
-        return [Alternatives(tuple(tuple(run or ()) for run in found), deps_of(value))]
-
-    def _runs_of(self, value: Value) -> list[Value] | None:
-        kind = type(value)
-        if kind is ListV:
-            return None if value.opaque is not None else list(value.items)
-        if kind is tuple:
-            return list(value)
-        if kind is DictV or kind is SetV:
-            if value.opaque is not None:
-                return None
-            return [
-                (taint(key, deps_of(item)) if kind is SetV else key)
-                if _certain(item)
-                else fuzzy((key, ABSENT), False, deps_of(item))
-                for key, item in value.items.items()
-            ]
-        if kind is str or kind is bytes or kind is range or kind is frozenset:
-            return list(value) if len(value) <= _MAX_ELEMENTS else None
-        if isinstance(value, IteratorV):
-            self.touch(value)
-            rest = value.items[value.position :]
-            value.position = len(value.items)
-            return rest
-        return self.iterate_object(value)
-
-    def iterate_object(self, value: Value) -> list[Value] | None:
-        """Elements of an object or class of the checkout; None when they are not known."""
-        raise NotImplementedError
-
-    def elements(self, value: Value) -> list[Value] | None:
-        """Elements in order where number and order are certain, else None."""
-        items = self.runs(value)
-        if items is None:
-            return None
-        deps = deps_of(value)
-        result: list[Value] = []
-        for item in items:
-            if type(item) is Alternatives:
-                return None
-            if type(item) is Fuzzy and ABSENT in item.options:
-                return None
-            result.append(taint(item, deps) if deps else item)
-        return result
-
-    def assign(self, target: f.Expression, value: Value) -> None:
-        """Bind an assignment target."""
-        raise NotImplementedError
-
-
-def _certain(value: Value) -> bool:
-    return not (type(value) is Fuzzy and ABSENT in value.options)
-
 
 def _generic(machine: Expressions, expression: f.Expression) -> Value:
     raise Unsupported(f"expression {expression[0]}")
@@ -456,8 +272,6 @@ _EVALUATE: dict[str, Callable[[Any, f.Expression], Value]] = {
     "f": Expressions._format, "l": Expressions._lambda, "i": Expressions._conditional, "bo": Expressions._boolean,
     "u": Expressions._unary, "b": Expressions._binary, "cmp": Expressions._comparison, "t": Expressions._tuple,
     "L": Expressions._list, "S": Expressions._set, "d": Expressions._dict, "w": Expressions._walrus,
-    "C": Expressions._comprehension, "y": Expressions._yield, "yf": Expressions._yield_from, "aw": Expressions._await,
+    "C": Expressions.comprehension, "y": Expressions._yield, "yf": Expressions._yield_from, "aw": Expressions._await,
     "*": Expressions._star, "x": Expressions._nothing,
 }  # fmt: skip
-
-__all__ = ["Expressions", "FunctionV", "Generic", "Raised", "is_open"]

@@ -163,6 +163,7 @@ class Functions(Construction):
             self.written[(0, name)] = place
 
     def call_cached(self, function: Wrapped, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+        """Call a function that remembers its results."""
         inner = function.function
         key = tuple(python_values.hashable(value) for value in (*arguments, *keywords.values()))
         if type(inner) not in (FunctionV, Partial) or ABSENT in key or any(type(item) is Instance for item in key):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from sgl_graph.analyzer.static.config.arguments import Declaration, Declarations, _set_action
+from sgl_graph.analyzer.static.config.declarations import Declaration, Declarations, set_action
 from sgl_graph.analyzer.static.config.possibilities import single
 from sgl_graph.analyzer.static.config.program import ClassV, FieldV, Frame
 from sgl_graph.analyzer.static.config.protocol import Place
@@ -51,7 +51,7 @@ def _declare(machine: Calls, field: FieldV, kind: Expression, metadata: list[Exp
         extra = words.get("action_kwargs")
         keywords = _keywords(evaluate(extra)()) if extra is not None else {}
         keywords["default"] = declaration.default
-        _set_action(machine, declaration, evaluate(words["action"])(), keywords)
+        set_action(machine, declaration, evaluate(words["action"])(), keywords)
         return declaration
     _shape(declaration, kind, words, evaluate)
     if declaration.action == "store_true" and bare_switch:

@@ -8,8 +8,9 @@ from typing import Any
 from sgl_graph.analyzer.errors import CommandInvalid
 from sgl_graph.analyzer.static import profile
 from sgl_graph.analyzer.static.checkout.project import Project
-from sgl_graph.analyzer.static.config.arguments import Declarations, Rejected, expand_config
+from sgl_graph.analyzer.static.config.arguments import expand_config
 from sgl_graph.analyzer.static.config.configuration import ResolvedConfiguration
+from sgl_graph.analyzer.static.config.declarations import Declarations, Rejected
 from sgl_graph.analyzer.static.config.evaluator import Evaluator
 from sgl_graph.analyzer.static.config.exceptions import describe
 from sgl_graph.analyzer.static.config.facts import LaunchFacts
@@ -115,7 +116,7 @@ def _declared(evaluator: Evaluator, launch: Launch) -> Declarations | None:
 
 
 def _external_parser() -> Value:
-    from sgl_graph.analyzer.static.config.arguments import PARSER
+    from sgl_graph.analyzer.static.config.declarations import PARSER
     from sgl_graph.analyzer.static.config.values import External
 
     return External(PARSER)

@@ -45,6 +45,19 @@ ENGINES = """
                 pass
 """
 
+#: Three functions for the branches of a program to call.
+WORKERS = """
+        # file: work.py
+        def yes():
+            pass
+
+        def no():
+            pass
+
+        def third():
+            pass
+"""
+
 
 class FolderSources:
     """`Sources` of a folder, extracted in this process; counts what was asked for."""

@@ -2,26 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from sgl_graph.analyzer.static.link.oracle import NoOracle
-from sgl_graph.analyzer.static.link.values import Constant, Unknown, Values
 
-from .programs import program
-
-WORKERS = """
-        # file: work.py
-        def yes():
-            pass
-
-        def no():
-            pass
-
-        def third():
-            pass
-"""
+from .programs import WORKERS, program
 
 
 def test_known_tests_prune_and_leave_a_true_guard(tmp_path: Path) -> None:
@@ -208,101 +193,6 @@ def test_a_test_that_later_code_can_change_is_not_pruned(tmp_path: Path) -> None
     assert p.edges("main:Owner.use") == {("work:yes", "direct"), ("work:no", "direct")}
 
 
-def test_environment_variables_that_nobody_set_are_unknown(tmp_path: Path) -> None:
-    p = program(
-        tmp_path,
-        WORKERS
-        + """
-        # file: main.py
-        import os
-        from work import no, yes
-
-        def run():
-            if os.environ.get("USE_IT", "0") == "1":
-                yes()
-            else:
-                no()
-        """,
-    )
-    assert p.guards("main:run", "work:yes") == [(("os.environ.get('USE_IT', '0') == '1'", "unknown"),)]
-    assert p.guards("main:run", "work:no") == [(("not (os.environ.get('USE_IT', '0') == '1')", "unknown"),)]
-
-
-class _Answers(NoOracle):
-    """A configuration with one field of each kind."""
-
-    def field(self, interpreter: object, owner: str, name: str) -> Values | None:
-        if owner != "settings:Settings":
-            return None
-        known: dict[str, Values] = {
-            "on": frozenset((Constant.of(True),)),
-            "off": frozenset((Constant.of(False),)),
-            "backend": frozenset((Constant.of("full"),)),
-            "automatic": frozenset((Unknown.of(("automatic",)),)),
-        }
-        return known.get(name)
-
-    def environment(self, interpreter: object, name: str) -> Values | None:
-        return frozenset((Constant.of("1"),)) if name == "USE_IT" else None
-
-    def call(self, interpreter: object, function: str, arguments: Sequence[Values]) -> Values | None:
-        return frozenset((Constant.of(False),)) if function == "platforms:is_npu" else None
-
-
-def test_the_configuration_settles_guards(tmp_path: Path) -> None:
-    p = program(
-        tmp_path,
-        WORKERS
-        + """
-        # file: settings.py
-        class Settings:
-            on: bool
-            off: bool
-            backend: str
-            automatic: str
-
-        # file: platforms.py
-        import probing
-
-        def is_npu():
-            return probing.find()
-
-        # file: main.py
-        import os
-        from platforms import is_npu
-        from settings import Settings
-        from work import no, third, yes
-
-        def run(settings: Settings):
-            if settings.on and not settings.off:
-                yes()
-            else:
-                no()
-            if is_npu():
-                no()
-            if os.environ["USE_IT"] == "1":
-                yes()
-            if settings.backend == "full" and settings.automatic == "triton":
-                third()
-        """,
-        oracle=_Answers(),
-    )
-    assert p.edges("main:run") == {
-        ("platforms:is_npu", "direct"),
-        ("work:yes", "direct"),
-        ("work:third", "direct"),
-    }
-    (edge,) = p.linked.graph.get_edge_data("main:run", "work:third").values()
-    (guard,) = edge["guards"]
-    assert (guard.text, guard.value.value, guard.depends) == (
-        "settings.backend == 'full' and settings.automatic == 'triton'",
-        "unknown",
-        ("automatic",),
-    )
-    assert p.reached("work:yes") == "true"
-    assert p.reached("work:third") == "unknown"
-
-
 def test_functions_that_only_a_survey_sees_are_not_reached(tmp_path: Path) -> None:
     p = program(
         tmp_path,
@@ -388,33 +278,6 @@ def test_the_first_row_of_a_table_that_passes_is_the_answer(tmp_path: Path) -> N
 def test_rows_that_may_pass_leave_the_default_open(tmp_path: Path) -> None:
     p = program(tmp_path, WORKERS + TABLE.format(allowed=True))
     assert p.reached("work:yes") != "no" and p.reached("work:no") != "no"
-
-
-def test_a_comparison_with_what_only_serving_tells_rests_on_no_configuration(tmp_path: Path) -> None:
-    p = program(
-        tmp_path,
-        WORKERS
-        + """
-        # file: settings.py
-        class Settings:
-            pass
-
-        # file: main.py
-        from settings import Settings
-        from work import no, yes
-
-        def run(request):
-            limit = Settings().automatic
-            if request.size <= limit:
-                yes()
-            if request.name in (limit, "all"):
-                yes()
-            if limit > 4:
-                no()
-        """,
-        oracle=_Answers(),
-    )
-    assert p.reached("work:yes") == "true" and p.reached("work:no") == "unknown"
 
 
 LOOKUP = """

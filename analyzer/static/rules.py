@@ -58,8 +58,9 @@ _ALL = [
     Rule(
         "SGG007",
         "code registered elsewhere runs inside the capture",
-        "The captured body calls functions from a list that other code fills. Which functions these are depends on "
-        "what was registered; their operands become part of the graph.",
+        "The captured body calls functions from a list that other code fills, is given by a context that is entered around "
+        "the capture, or takes another way while a mode is on. Which functions these are depends on what was registered, "
+        "given or turned; their operands become part of the graph.",
     ),
     Rule(
         "SGG008",

@@ -86,8 +86,12 @@ class Classifier:
             return UNSUPPORTED, "SGG006", "a compiled callable stands in for a graph: there is no device graph to read"
         if site.form == "captured-hook":
             return UNRESOLVED, "SGG007", "callables registered elsewhere run inside the captured body"
-        if site.form in ("body", "rebound"):
-            return UNRESOLVED, "SGG007", "what is captured, or decides about it, is given or put here when it runs"
+        if site.form in ("body", "rebound", "mode"):
+            return (
+                UNRESOLVED,
+                "SGG007",
+                "what is captured, or decides about it, is given, put or turned here when it runs",
+            )
         if site.form == "sizes":
             return (
                 UNRESOLVED,

@@ -33,6 +33,7 @@ def find(
     for function, uses in given.values():
         found += [*uses, RawSite(function, function.line, "dispatch", "body", uses[0].api, _NO_DEVICES)]
     functions = {**eligibility.functions, **keys.functions, **{name: one for name, (one, _) in given.items()}}
+    found += rebindings.modes(types, owners)
     found += rebindings.rebound(types, functions)
     found += endings.find(types, owners, sites)
     return found

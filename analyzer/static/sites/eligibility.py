@@ -53,8 +53,10 @@ class Eligibility:
         yield from self._forks
 
     def mentions(self) -> list[str]:
-        """Text of modules that may ask such a function besides: it is asked of objects whose class they need not name."""
-        return [f".{name}(" for name in sorted(self._names())]
+        """Text of modules that may ask a runner besides: they need not name its class. Tables are asked by their runners."""
+        runners = {*self._owners.runners.effects, *self._owners.composites.effects}
+        asked = (s.function for s in self.functions.values() if s.owner in runners)
+        return sorted({f".{function.name}(" for function in asked if function is not None})
 
     def _names(self) -> set[str]:
         return {scope.function.name for scope in self.functions.values() if scope.function is not None}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sgl_graph.analyzer.static.extract.facts import Expression
@@ -34,7 +35,28 @@ class RawSite:
     tests: tuple[Test, ...] = ()
 
     def beside(self) -> list[CallFact]:
-        """Whole statements that are calls and stand under the same tests: they run when a site runs that is no call itself."""
-        whole = {id(value) for _, value, _, _ in self.scope.assignments} | {id(v) for v, _ in self.scope.returns}
-        alike = [c for c in self.scope.calls if c.tests == self.tests and (c.entered or id(c.expression) in whole)]
+        """Calls under the same tests that their statements surely make: they run when a site runs that is no call itself."""
+        statements = [part for target, value, _, _ in self.scope.assignments for part in (target, value)]
+        sure = {id(call) for part in (*statements, *(v for v, _ in self.scope.returns)) for call in _surely(part)}
+        alike = [c for c in self.scope.calls if c.tests == self.tests and (c.entered or id(c.expression) in sure)]
         return sorted(alike, key=lambda call: abs(call.line - self.line))
+
+
+def _surely(item: Expression) -> Iterator[Expression]:
+    """Calls that the evaluation of an expression cannot leave out."""
+    kind = item[0] if item else ""
+    if kind == "c":
+        yield item
+        parts = [item[1], *(a[2] if a[0] == "k" else a for a in item[2])]
+    elif kind == "s":
+        parts = [item[1], *item[2]]
+    elif kind == "b":
+        parts = item[2:4]
+    elif kind in ("t", "L"):
+        parts = item[1]
+    elif kind in ("bo", "a", "cmp", "i"):
+        parts = [item[2] if kind == "bo" else item[1]]
+    else:
+        return
+    for part in parts:
+        yield from _surely(part)

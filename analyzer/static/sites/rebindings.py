@@ -46,6 +46,26 @@ def _captured_in(owners: Owners, scope: Scope) -> Iterator[CallFact]:
                 yield from _entered(scope, name)
 
 
+def modes(types: GraphTypes, owners: Owners) -> Iterator[RawSite]:
+    """Contexts that turn a global and turn it back, entered by whoever owns graphs: code inside asks for it, and differs."""
+    found: dict[str, Scope] = {}
+    for name in sorted(owning_classes(types, owners)):
+        for method in types.methods(name).values():
+            for scope in method.walk():
+                for call in scope.calls:
+                    for tag in types.evaluate(scope, call.expression[1]) if call.entered else ():
+                        target = types.scopes.get(tag[5:]) if tag.startswith("func:") else None
+                        if target is not None and _turns(target):
+                            found[target.name] = target
+    for target in found.values():
+        api = target.function.name if target.function is not None else ""
+        yield RawSite(target, target.line, "dispatch", "mode", api, _NO_DEVICES)
+
+
+def _turns(scope: Scope) -> bool:
+    return any(len(scope.bindings.get(name, ())) > 1 for name in scope.globals)
+
+
 def _names(call: Expression) -> Iterator[str]:
     for argument in call[2]:
         value = argument[2] if argument[0] == "k" else argument

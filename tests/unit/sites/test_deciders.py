@@ -36,7 +36,7 @@ TABLES = """
             self._kept.clear()
 
         def size(self):
-            return len(self._kept)
+            return len(self._kept.keys())
 
     class Halves(Whole):
         def record(self, key, fn):
@@ -110,6 +110,9 @@ CHOOSING = """
     def table_for(runner):
         if runner.half:
             return Halves(runner)
+        return Whole(runner)
+
+    def whole_for(runner):
         return Whole(runner)
 
     class Other: ...
@@ -295,6 +298,7 @@ def test_a_context_that_gives_what_is_captured_and_what_is_put_in_its_place() ->
     put = """def other():
         dressing.dressed = dressing.bare
         dressing.elsewhere = dressing.bare
+        elsewhere.dressed = dressing.bare
 
     def prefers_plain"""
     changes = {"runners": RUNNERS.replace("def prefers_plain", put)}
@@ -302,9 +306,38 @@ def test_a_context_that_gives_what_is_captured_and_what_is_put_in_its_place() ->
     assert ("bare", "bare") in _lines("body", **changes)
 
 
+def test_a_mode_that_is_turned_while_a_graph_replays() -> None:
+    dressing = (
+        DRESSING
+        + """
+    ON = False
+    WARNED = False
+
+    @contextmanager
+    def turned():
+        global ON
+        ON = True
+        yield
+        ON = False
+
+    @contextmanager
+    def warned():
+        global WARNED
+        WARNED = True
+        yield
+    """
+    )
+    again = "            return self.table.again"
+    inside = "            with dressing.turned(), dressing.warned():\n                return self.table.again"
+    changes = {"dressing": dressing, "runners": RUNNERS.replace(again, inside)}
+    assert _lines("mode", **changes) == {("turned", "turned")}
+
+
 def test_a_table_that_lets_its_graphs_go_and_who_tells_it_to() -> None:
     assert _lines("dropped") == {("Whole.forget", "self._kept.clear")}
-    tables = TABLES + "\n    def stop(table: Whole):\n        table.size()\n        table.forget()\n"
+    tables = (
+        TABLES + "\n    def stop(table: Whole):\n        table.size()\n        table.forget()\n        other.forget()\n"
+    )
     assert _lines("ended", tables=tables) == {("stop", "table.forget")}
 
 
@@ -351,6 +384,12 @@ class Worker:
             self.runner = Loop(model)
         if FLAG:
             Loop.may = note
+        if FLAG:
+            made = note().attribute
+            Loop.small = note
+        if FLAG:
+            made = FLAG and note()
+            Loop.kind_of = note
 
     def forward(self, batch):
         if self.runner.may(batch):
@@ -369,12 +408,14 @@ def test_a_statement_under_a_test_runs_when_the_calls_beside_it_do(flag: bool, e
     entry = "sglang.srt.worker:run"
     reach = Reachability(link(project, [entry], kept_externals=("torch.cuda",)), [entry])
     found = {
-        site.form: reach.of_site(site)
+        (site.form, site.api): reach.of_site(site)
         for site in find_sites(project).sites
         if site.scope.module.name.endswith("worker")
     }
-    assert {form: found[form].reachable for form in ("class-table", "picked")} == dict.fromkeys(
-        ("class-table", "picked"), expected
-    )
-    # Nothing beside it was evaluated: neither answer is proved.
-    assert (found["rebound"].reachable, found["rebound"].why) == ("unresolved", "whether FLAG holds was not evaluated")
+    assert found["class-table", "rows"].reachable == expected
+    assert found["picked", "rows[kind]"].reachable == expected
+    assert found["rebound", "Loop.small"].reachable == expected
+    # Nothing beside these is surely evaluated: neither answer is proved.
+    open_ = ("unresolved", "whether FLAG holds was not evaluated")
+    assert (found["rebound", "Loop.may"].reachable, found["rebound", "Loop.may"].why) == open_
+    assert (found["rebound", "Loop.kind_of"].reachable, found["rebound", "Loop.kind_of"].why) == open_

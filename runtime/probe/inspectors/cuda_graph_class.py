@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import functools
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from .cuda import CudaInspector
+from .cuda_hooked import Hooked
 
 #: Where a captured graph keeps its identifier.
 _ATTRIBUTE = "_sgl_graph_id"
@@ -16,7 +15,7 @@ _ATTRIBUTE = "_sgl_graph_id"
 class GraphClass:
     """Wraps the class's methods; a failure of the probe is a problem record, never an exception of the program."""
 
-    def __init__(self, inspector: CudaInspector) -> None:
+    def __init__(self, inspector: Hooked) -> None:
         """Args: inspector: receives what happens."""
         self._inspector = inspector
         self._own_replay_hook = self._hooked = False

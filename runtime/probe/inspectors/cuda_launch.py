@@ -6,10 +6,9 @@ import functools
 import re
 from collections.abc import Callable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from .cuda import CudaInspector
+from .cuda_hooked import Hooked
 
 #: Modules that offer these functions: runtime and driver, under their present and their former names.
 LAUNCH_MODULES = ("cuda.bindings.runtime", "cuda.bindings.driver", "cuda.cudart", "cuda.cuda")
@@ -32,7 +31,7 @@ _EDIT = re.compile(r"(cuda|cu)Graph(Add\w+Node|AddNode|DestroyNode|\w*NodeSetPar
 class LaunchHooks:
     """Follows graph -> executable -> launch through cuda-bindings."""
 
-    def __init__(self, inspector: CudaInspector) -> None:
+    def __init__(self, inspector: Hooked) -> None:
         """Args: inspector: knows which raw graph was captured as what."""
         self._inspector = inspector
         self._executables: dict[int, int] = {}

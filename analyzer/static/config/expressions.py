@@ -263,10 +263,6 @@ class Expressions(Comprehensions):
         return unknown(["source"], self.place())
 
 
-def _generic(machine: Expressions, expression: f.Expression) -> Value:
-    raise Unsupported(f"expression {expression[0]}")
-
-
 _EVALUATE: dict[str, Callable[[Any, f.Expression], Value]] = {
     "a": Expressions._attribute, "c": Expressions._call, "s": Expressions._subscript, "sl": Expressions._slice,
     "f": Expressions._format, "l": Expressions._lambda, "i": Expressions._conditional, "bo": Expressions._boolean,

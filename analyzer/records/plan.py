@@ -121,7 +121,3 @@ class Plan(Record):
     def set_named(self, name: str) -> RequestSet:
         """The request set of that name."""
         return next(s for s in self.request_sets if s.name == name)
-
-    def launch_named(self, name: str) -> PlannedLaunch | None:
-        """The planned launch of that name, or None when it is skipped."""
-        return next((launch for launch in self.launches if launch.name == name), None)

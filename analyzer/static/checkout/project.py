@@ -10,7 +10,6 @@ from sgl_graph.analyzer.static.checkout.questions import Questions
 from sgl_graph.analyzer.static.checkout.sources import Sources
 from sgl_graph.analyzer.static.extract.effective import Speech, effective, speech_of
 from sgl_graph.analyzer.static.extract.facts import (
-    ClassFacts,
     Expression,
     FunctionFacts,
     ModuleFacts,
@@ -91,10 +90,6 @@ class Module:
         self.declared.add(name)
         return may_declare(self.facts.functions[index], name)
 
-    def qualified(self, item: FunctionFacts | ClassFacts) -> str:
-        """`package.module:Class.method` of a definition."""
-        return f"{self.name}:{item.qualname}"
-
     def imports(self) -> list[str]:
         """Dotted names that the top level's `import` and `from` statements may mean, modules or not."""
         found: list[str] = []
@@ -170,12 +165,6 @@ class Project:
     def names(self) -> Iterator[str]:
         """All dotted module names."""
         return iter(self._files)
-
-    def submodules(self, package: str) -> list[str]:
-        """Direct submodules and subpackages of a package, sorted."""
-        prefix = package + "."
-        found = {prefix + name[len(prefix) :].split(".")[0] for name in self._files if name.startswith(prefix)}
-        return sorted(found)
 
     def module(self, name: str) -> Module | None:
         """Load a module; None when the checkout has no such file."""

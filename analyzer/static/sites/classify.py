@@ -146,7 +146,11 @@ class Classifier:
         if site.form in ("dropped", "ended"):
             return LIFETIME, "SGG014", "graphs end here: their objects are let go of, as torch's own"
         if site.form == "rearmed":
-            return LIFETIME, "SGG014", "a node of the graph records the event anew at each replay; it can be read"
+            return (
+                LIFETIME,
+                "SGG014",
+                "the event outlives captures: recorded in one, it is a node that each replay arms anew, and that can be read",
+            )
         if site.role == "dispatch":
             return LIFETIME, "SGG012", "a choice in Python: it is seen through the captures and replays it leads to"
         return LIFETIME, "SGG001", "a plain graph object: capture and replay are Python calls, memory is torch's own"

@@ -103,7 +103,8 @@ class CheckoutSources:
         self._facts: dict[str, bytes] = {}
         self._parsers = Parsers(max(1, jobs))
         self._fresh: list[tuple[str, bytes]] = []
-        self._suggested: dict[str, None] = {}
+        #: How often each file was suggested.
+        self._suggested: dict[str, int] = {}
         self._ahead = 2 * max(1, jobs)
         self.reading = Reading()
 
@@ -168,14 +169,15 @@ class CheckoutSources:
                 self._submit(path)
 
     def suggest(self, paths: Iterable[str]) -> None:
-        for path in reversed(list(paths)):  # the latest is wanted soonest, and of its imports the first
-            self._suggested.pop(path, None)
-            self._suggested[path] = None
+        for path in paths:
+            self._suggested[path] = self._suggested.get(path, 0) + 1
 
     def _read_ahead(self) -> None:
-        """The analysis is about to wait: give the parsers some of what it may want next, if they have little to do."""
+        """The analysis is about to wait: give idle parsers what it may want next; what most modules import, it will want."""
         while self._suggested and self._parsers.waiting < self._ahead:
-            self.prefetch([self._suggested.popitem()[0]])
+            path = max(self._suggested, key=self._suggested.__getitem__)
+            del self._suggested[path]
+            self.prefetch([path])
 
     def narrow(self) -> None:
         """The analysis is at work itself from now on, and tells what it will want: one parser less, if there are several."""

@@ -73,11 +73,23 @@ def test_nothing_is_read_ahead_any_more_once_the_analysis_says_itself_what_it_wi
     assert given(checkout) == ["top", "other"]
 
 
-def test_the_latest_imports_are_begun_first_and_no_file_twice(checkout: Project) -> None:
+def test_what_more_modules_import_is_begun_first(checkout: Project, tmp_path: Path) -> None:
+    for name, text in {"a": "from sglang import left, right, leaf", "b": "import sglang.leaf", "c": ""}.items():
+        (tmp_path / "sglang" / f"{name}.py").write_text(text)
+    project = Project(CheckoutSources(tmp_path, FactStore(None), jobs=1))
+    project.sources._parsers = Slow()  # type: ignore[attr-defined]
+    project.module("sglang.a")
+    project.module("sglang.b")
+    assert given(project) == ["a", "b", "left"]
+    project.sources._parsers._files.clear()  # type: ignore[attr-defined]
+    project.module("sglang.c")
+    assert given(project) == ["a", "b", "left", "c", "leaf"]
+
+
+def test_no_file_is_begun_twice(checkout: Project) -> None:
     for name in ("top", "left", "other", "right", "leaf"):
         checkout.module(f"sglang.{name}")
     assert sorted(given(checkout)) == sorted(FILES)
-    assert given(checkout)[:3] == ["top", "left", "right"]
 
 
 def test_a_file_whose_facts_are_stored_is_not_parsed(checkout: Project) -> None:

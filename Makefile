@@ -46,8 +46,8 @@ layers: $(TEST_VENV)/ready
 pytest: $(TEST_VENV)/ready
 	$(TEST)/pytest -m "not gpu and not releases" $(PYTEST_ARGS)
 
-test-releases: $(TEST_VENV)/ready ## Map every supported SGLang release
-	$(TEST)/pytest tests/releases
+test-releases: $(TEST_VENV)/ready ## Map every supported SGLang release, and hold some launches against their source
+	$(TEST)/pytest -m releases -n 2
 
 bench: $(TEST_VENV)/ready ## Time preflight on a real release: cold, warm, one file edited
 	$(TEST)/python benchmarks/preflight_speed.py --release $(RELEASE)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +9,8 @@ from pathlib import Path
 import pytest
 from sgl_graph.analyzer.records.pathmap import PathMap
 
-from fixtures.sglang_models import DEEPSEEK, EAGLE3, LLAMA, MODELS, QWEN_VISION
+from fixtures.sglang_models import DEEPSEEK, LLAMA, QWEN_VISION
+from tests.functional.config.mapped import mapped
 
 EAGLE = (
     "--tp 2 --speculative-algorithm EAGLE3 --speculative-draft-model-path {draft} "
@@ -142,32 +140,12 @@ def test_a_release_is_mapped_as_its_source_has_it(
     name: str, sglang_source: Callable[[str], Path], tmp_path: Path
 ) -> None:
     case = CASES[name]
-    draft = tmp_path / "draft"
-    draft.mkdir()
-    (draft / "config.json").write_text(json.dumps(MODELS[EAGLE3]))
-    (tmp_path / "model.json").write_text(json.dumps(MODELS[case.model]))
-    report = tmp_path / "map.json"
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "sgl_graph.cli", "preflight", "--checkout", str(sglang_source(case.version))),
-            *("--device", case.device, "--model-config", str(tmp_path / "model.json"), "--format", "json"),
-            *(
-                "-o",
-                str(report),
-                *(word for pair in case.environment for word in ("--env", pair)),
-                "--",
-                "python",
-                "-m",
-                "sglang.launch_server",
-                "--model-path",
-                "served/model",
-            ),
-            *case.command.format(draft=draft).split(),
-        ],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
+    found = mapped(
+        sglang_source(case.version),
+        tmp_path,
+        device=case.device,
+        model=case.model,
+        command=case.command,
+        environment=case.environment,
     )
-    assert done.returncode == 0, done.stderr
-    held_against(PathMap.model_validate_json(report.read_bytes()), case)
+    held_against(found, case)

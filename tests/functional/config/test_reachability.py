@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +9,8 @@ from pathlib import Path
 import pytest
 from sgl_graph.analyzer.records.pathmap import PathMap, Site
 
-from fixtures.sglang_models import DEEPSEEK, EAGLE3, LLAMA, MODELS, QWEN3_MOE
+from fixtures.sglang_models import DEEPSEEK, LLAMA, QWEN3_MOE
+from tests.functional.config.mapped import mapped
 
 EAGLE = "--speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4"
 DECODING = ("DecodeCudaGraphRunner.capture_one_shape", "DecodeCudaGraphRunner.execute")
@@ -123,25 +121,8 @@ def test_functions_of_a_release_run_as_its_source_has_it(
     name: str, sglang_source: Callable[[str], Path], tmp_path: Path
 ) -> None:
     case = CASES[name]
-    draft = tmp_path / "draft"
-    draft.mkdir()
-    (draft / "config.json").write_text(json.dumps(MODELS[EAGLE3]))
-    (tmp_path / "model.json").write_text(json.dumps(MODELS[case.model]))
-    report, root = tmp_path / "map.json", sglang_source(case.version)
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "sgl_graph.cli", "preflight", "--checkout", str(root)),
-            *("--device", case.device, "--model-config", str(tmp_path / "model.json"), "--format", "json"),
-            *("-o", str(report), "--", "python", "-m", "sglang.launch_server", "--model-path", "served/model"),
-            *case.command.format(draft=draft).split(),
-        ],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    found = PathMap.model_validate_json(report.read_bytes())
+    root = sglang_source(case.version)
+    found = mapped(root, tmp_path, device=case.device, model=case.model, command=case.command)
     assert {function: "yes" in answers(found, function) for function in case.runs} == dict.fromkeys(case.runs, True)
     assert {f: answers(found, f) for f in case.never} == {f: {"no"} for f in case.never}
     for function in case.open:

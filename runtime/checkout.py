@@ -14,6 +14,7 @@ from sgl_graph.analyzer.errors import CheckoutNotFound
 from sgl_graph.analyzer.static.extract import facts as f
 from sgl_graph.runtime.fact_store import FactStore
 from sgl_graph.runtime.parsers import Parsers
+from sgl_graph.runtime.turns import Turns
 
 #: A source file beyond this is generated data, not code that anybody maintains; it is recorded, not parsed.
 LARGEST_FILE = 4 << 20
@@ -101,11 +102,10 @@ class CheckoutSources:
         self._problems: dict[str, str] = {}
         self._digests: dict[str, str] = {}
         self._facts: dict[str, bytes] = {}
-        self._parsers = Parsers(max(1, jobs))
         self._fresh: list[tuple[str, bytes]] = []
-        #: How often each file was suggested.
-        self._suggested: dict[str, int] = {}
-        self._ahead = 2 * max(1, jobs)
+        #: Whose turn it is, of the threads that read this checkout.
+        self.turns = Turns()
+        self._parsers = Parsers(max(1, jobs), readers=lambda: self.turns.running)
         self.reading = Reading()
 
     def paths(self) -> list[str]:
@@ -130,7 +130,6 @@ class CheckoutSources:
         return known
 
     def facts(self, path: str) -> f.ModuleFacts:
-        self._suggested.pop(path, None)
         digest = self.digest(path)
         problem = self._problems.get(path)
         if problem is not None:
@@ -143,8 +142,9 @@ class CheckoutSources:
             else:
                 self._submit(path)
         if encoded is None:
-            self._read_ahead()
-            encoded, lasting = self._parsers.result(path)
+            with self.turns.waiting():
+                encoded, lasting = self._parsers.result(path, urgent=self.turns.owned)
+            self._parsers.forget(path)
             if lasting:
                 self._keep(digest, encoded)
         return f.decode_module(encoded)
@@ -168,25 +168,11 @@ class CheckoutSources:
             else:
                 self._submit(path)
 
-    def suggest(self, paths: Iterable[str]) -> None:
-        for path in paths:
-            self._suggested[path] = self._suggested.get(path, 0) + 1
-
-    def _read_ahead(self) -> None:
-        """The analysis is about to wait: give idle parsers what it may want next; what most modules import, it will want."""
-        while self._suggested and self._parsers.waiting < self._ahead:
-            path = max(self._suggested, key=self._suggested.__getitem__)
-            del self._suggested[path]
-            self.prefetch([path])
-
-    def narrow(self) -> None:
-        """The analysis is at work itself from now on, and tells what it will want: one parser less, if there are several."""
-        self._parsers.narrow()
-        self._ahead = 0  # parsers with nothing to do give their memory back, when the analysis needs the most
-
     def close(self) -> None:
         """Stop the parsers and write what they found."""
-        for path, encoded in self._parsers.close().items():
+        found = self._parsers.close()
+        self.turns.abandon()
+        for path, encoded in found.items():
             self._keep(self.digest(path), encoded)
         self._flush()
 

@@ -144,17 +144,15 @@ def _stored_or_made(
 
 
 def _make(project: Project, request: Request, launch: Launch, sources: CheckoutSources, on_step: Step) -> PathMap:
-    from sgl_graph.analyzer.static.checkout.textindex import TextIndex
-
-    index = TextIndex(project)  # the parsers have something to do from here on
     from sgl_graph.analyzer.static.config.resolve import resolve
     from sgl_graph.analyzer.static.preflight import build
+    from sgl_graph.analyzer.static.sites.search import find_sites
 
+    searched = sources.turns.begin(lambda: find_sites(project))
     on_step("resolving the configuration")
     configuration = resolve(project, launch)
 
     def linker(entries: Sequence[str]) -> Linked:
-        sources.narrow()
         if not request.model_known:
             on_step(
                 "the model's configuration is not known: every model class of the checkout is followed, which takes "
@@ -164,7 +162,7 @@ def _make(project: Project, request: Request, launch: Launch, sources: CheckoutS
         project.note_lookups()
         return linked
 
-    made, _ = build(project, request, configuration, linker, index=index, on_step=on_step)
+    made, _ = build(project, request, configuration, linker, searched=searched, on_step=on_step)
     return made
 
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import BinaryIO, cast
 
@@ -26,17 +26,21 @@ _Answer = Future[tuple[bytes, bool]]
 
 
 class Parsers:
-    """So many processes, started when there is something to parse; each is fed by a thread that waits for it."""
+    """So many processes, started when there is something to parse; each is fed by a thread that waits for it.
 
-    def __init__(self, jobs: int, command: Sequence[str] = _COMMAND) -> None:
+    One process less is at work, if there are several, while one of the threads that read the answers has something else to do than to wait for one.
+    """
+
+    def __init__(self, jobs: int, command: Sequence[str] = _COMMAND, *, readers: Callable[[], int] = lambda: 1) -> None:
         self._command = command
+        self._readers = readers
         self._pending: dict[str, _Answer] = {}
         self._threads: list[threading.Thread] = []
         self._jobs = jobs
         #: Guards all below, and tells the threads when it changes.
         self._changed = threading.Condition()
         self._waiting: OrderedDict[str, tuple[bytes, _Answer]] = OrderedDict()
-        self._narrowed = False
+        self._urgent = ""
         self._awaited = 0
         self._running = 0
         self._closed = False
@@ -60,12 +64,19 @@ class Parsers:
             self._threads.append(threading.Thread(target=self._feed, name="parser", daemon=True))
             self._threads[-1].start()
 
-    def result(self, path: str) -> tuple[bytes, bool]:
-        """Encoded facts of a submitted file, and whether they are the file's own for good; it is parsed before all others."""
-        future = self._pending.pop(path)
+    def result(self, path: str, *, urgent: bool = True) -> tuple[bytes, bool]:
+        """Encoded facts of a submitted file, and whether they are the file's own for good.
+
+        It is parsed before all others but what another thread waits for urgently, where this one does not. Several threads may wait for one file, which
+        stays submitted until it is forgotten.
+        """
+        future = self._pending[path]
         with self._changed:
-            if path in self._waiting:
-                self._waiting.move_to_end(path, last=False)
+            if urgent:
+                self._urgent = path
+            for first in (path, self._urgent):
+                if first in self._waiting:
+                    self._waiting.move_to_end(first, last=False)
             self._awaited += 1
             self._changed.notify_all()
         try:
@@ -74,20 +85,21 @@ class Parsers:
             with self._changed:
                 self._awaited -= 1
 
-    def narrow(self) -> None:
-        """Leave a core to whoever asks: from now on one process less is at work, if there are several, but while it waits for a file."""
-        with self._changed:
-            self._narrowed = True
+    def forget(self, path: str) -> None:
+        """Let go of a file's answer."""
+        self._pending.pop(path, None)
 
     def close(self) -> dict[str, bytes]:
         """Stop; what was parsed and not yet asked for."""
         with self._changed:
             self._closed = True
+            for _, answer in self._waiting.values():
+                answer.cancel()
             self._waiting.clear()
             self._changed.notify_all()
         for thread in self._threads:
             thread.join()
-        done = {path: future.result() for path, future in self._pending.items() if future.done()}
+        done = {p: future.result() for p, future in self._pending.items() if future.done() and not future.cancelled()}
         self._pending.clear()
         return {path: encoded for path, (encoded, lasting) in done.items() if lasting}
 
@@ -120,7 +132,7 @@ class Parsers:
 
     def _may_go_on(self) -> bool:
         """Whether there is something to do: a file that may be parsed now, or an end to make."""
-        at_once = max(1, self._jobs - 1) if self._narrowed and not self._awaited else self._jobs
+        at_once = self._jobs if self._awaited >= self._readers() else max(1, self._jobs - 1)
         return self._closed or (bool(self._waiting) and self._running < at_once)
 
     def _parsed(self, process: _Process | None, data: bytes) -> tuple[_Process | None, tuple[bytes, bool]]:

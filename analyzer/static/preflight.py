@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from sgl_graph.analyzer.records import pathmap as records
 from sgl_graph.analyzer.static import profile
 from sgl_graph.analyzer.static.checkout.project import Project, headers_in
-from sgl_graph.analyzer.static.checkout.textindex import TextIndex
 from sgl_graph.analyzer.static.config.protocol import Configuration
 from sgl_graph.analyzer.static.linked import Linked
 from sgl_graph.analyzer.static.paths.certainty import without_model
@@ -70,7 +69,7 @@ def build(
     configuration: Configuration | None,
     linker: Linker | None,
     *,
-    index: TextIndex | None = None,
+    searched: Callable[[], SiteSearch] | None = None,
     on_step: Callable[[str], None] = lambda text: None,
 ) -> tuple[records.PathMap, Parts]:
     """The map of one configuration.
@@ -79,12 +78,10 @@ def build(
         project: the checkout.
         configuration: the resolved launch; None: nothing of it is known.
         linker: links the checkout from the entry functions it is given; None: nothing is known to be reachable.
-        index: of the texts, where there is one already.
+        searched: waits for the primitives of the checkout where they are being looked for already; it is asked last.
         on_step: told what is being done.
     """
     settings = Settings(configuration)
-    on_step("looking for graph primitives")
-    search = find_sites(project, index)
     linked = None
     entries = [name for _, name in worker_entries(project) if _runs_here(name, settings)]
     missing = "" if entries else missing_entry(project, encoder=_encoder(settings))
@@ -93,6 +90,8 @@ def build(
         linked = linker(entries)
         if not request.model_known:
             linked.reached = without_model(linked)
+    on_step("looking for graph primitives")
+    search = find_sites(project) if searched is None else searched()
     unread = unread_by(project, linked)
     reach = Reachability(linked, entries, search.owners.on_demand(), unread) if linked is not None else None
     parts = Parts(search, linked)

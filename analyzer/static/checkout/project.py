@@ -174,8 +174,10 @@ class Project:
             if entry is None:
                 return None
             path, package = entry
-            module = self._loaded[name] = Module(name, path, package, self.sources.facts(path), _names=self._names)
-            self.sources.suggest(self._unloaded(module.imports()))
+            facts = self.sources.facts(path)
+            module = self._loaded.get(name)  # while this waited for the parser, another thread may have loaded it
+            if module is None:
+                module = self._loaded[name] = Module(name, path, package, facts, _names=self._names)
         return module
 
     def loaded(self) -> list[Module]:

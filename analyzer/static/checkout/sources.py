@@ -31,6 +31,3 @@ class Sources(Protocol):
 
     def prefetch(self, paths: Iterable[str]) -> None:
         """Begin to parse files that will be wanted; returns at once."""
-
-    def suggest(self, paths: Iterable[str]) -> None:
-        """Files that may be wanted: read ahead where a processor would be idle otherwise; returns at once."""

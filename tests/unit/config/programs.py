@@ -44,9 +44,6 @@ class Texts:
     def prefetch(self, paths: Iterable[str]) -> None:
         return None
 
-    def suggest(self, paths: Iterable[str]) -> None:
-        return None
-
 
 def project(files: Mapping[str, str]) -> Project:
     """A checkout of some files."""

@@ -88,9 +88,6 @@ class FolderSources:
     def prefetch(self, paths: Iterable[str]) -> None:
         pass
 
-    def suggest(self, paths: Iterable[str]) -> None:
-        pass
-
 
 @dataclass
 class Program:

@@ -51,9 +51,6 @@ class Texts:
     def prefetch(self, paths: Iterable[str]) -> None:
         pass
 
-    def suggest(self, paths: Iterable[str]) -> None:
-        pass
-
 
 def linked(files: dict[str, str], entries: Iterable[str] = ("main:<module>",), survey: Iterable[str] = ()) -> Linked:
     """Link, and fail rather than go on for ever."""

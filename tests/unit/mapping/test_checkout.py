@@ -7,8 +7,10 @@ import itertools
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from pathlib import Path
 from typing import Any
 
@@ -195,23 +197,77 @@ def test_what_is_asked_for_is_parsed_next() -> None:
     made.close()
 
 
-def test_a_narrowed_pool_leaves_a_core_to_whoever_waits_for_nothing() -> None:
+def test_a_core_is_left_to_the_readers_until_all_of_them_wait() -> None:
     before = own_parsers(set())
-    made = parsers.Parsers(2, (sys.executable, "-c", SLOW))
+    readers = 1
+    made = parsers.Parsers(2, (sys.executable, "-c", SLOW), readers=lambda: readers)
     names = [f"file{number}" for number in range(12)]
-    made.submit("first", b"first")
-    made.submit("second", b"second")
+    for name in ("first", "second"):
+        made.submit(name, name.encode())
     made.result("first")
-    made.result("second")
-    made.narrow()
+    made.result("second")  # both have begun
+    readers = 2
     for name in names:
         made.submit(name, name.encode())
+    made.result(names[-1])  # one of two waits
     assert overlaps(unasked(made, names)) == 0
+    readers = 1
     for name in names:
         made.submit(name + "again", name.encode())
     assert overlaps([span(made.result(name + "again")[0]) for name in names]) > 0
     made.close()
     assert not own_parsers(before)
+
+
+def test_what_one_reader_waits_for_urgently_comes_before_what_another_waits_for() -> None:
+    made = parsers.Parsers(1, (sys.executable, "-c", SLOW))
+    for name in ("begun", "other", "aside", "urgent"):
+        made.submit(name, name.encode())
+    answers: dict[str, tuple[float, float]] = {}
+
+    def wait(name: str, *, urgent: bool) -> None:
+        answers[name] = span(made.result(name, urgent=urgent)[0])
+
+    threads = [threading.Thread(target=wait, args=(n,), kwargs={"urgent": n == "urgent"}) for n in ("urgent", "aside")]
+    for thread in threads:
+        thread.start()
+        time.sleep(0.05)
+    for thread in threads:
+        thread.join()
+    other, _ = span(made.result("other")[0])
+    assert answers["urgent"][0] < answers["aside"][0] < other
+    made.close()
+
+
+def test_an_answer_is_there_until_it_is_forgotten(pool: parsers.Parsers) -> None:
+    pool.submit("a", b"a")
+    assert pool.result("a") == pool.result("a")
+    assert "a" in pool
+    pool.forget("a")
+    assert "a" not in pool
+
+
+def test_who_waits_for_a_file_that_will_not_be_parsed_any_more_is_told() -> None:
+    made = parsers.Parsers(1, (sys.executable, "-c", SLOW))
+    raised: list[BaseException] = []
+
+    def wait() -> None:
+        try:
+            made.result("never")
+        except CancelledError as error:
+            raised.append(error)
+
+    for name in ("begun", "never"):
+        made.submit(name, name.encode())
+    while made.waiting > 1:  # the first one is being parsed
+        time.sleep(0.01)
+    waiter = threading.Thread(target=wait)
+    waiter.start()
+    while not made._awaited:
+        time.sleep(0.01)
+    assert list(made.close()) == ["begun"]
+    waiter.join(10)
+    assert len(raised) == 1
 
 
 def test_what_was_parsed_and_not_asked_for_is_kept(pool: parsers.Parsers) -> None:

@@ -40,9 +40,6 @@ class MemorySources:
     def prefetch(self, paths: Iterable[str]) -> None:
         return None
 
-    def suggest(self, paths: Iterable[str]) -> None:
-        return None
-
 
 def search(**modules: str) -> SiteSearch:
     """Primitives of modules named `sglang.srt.<name>` (`__` stands for a dot)."""

@@ -83,7 +83,7 @@ def preflight(
     console.configure(quiet=quiet, verbose=verbose)
     from sgl_graph.analyzer.errors import ConfigError
     from sgl_graph.analyzer.serving_command import parse, parse_assignments
-    from sgl_graph.runtime.mapping import MapOptions, default_jobs, make_map, rare_collections
+    from sgl_graph.runtime.mapping import MapOptions, default_jobs, make_map, no_collections
 
     for path in (output, graph):
         console.check_output(path, force=force)
@@ -102,7 +102,7 @@ def preflight(
         jobs=jobs or default_jobs(),
         cache=not no_cache,
     )
-    with rare_collections():
+    with no_collections():
         made = make_map(options, console.note)
         console.write_report(render(made, format_, details=verbose), output, force=force)
         if graph is not None:

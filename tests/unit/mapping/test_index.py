@@ -7,9 +7,10 @@ import itertools
 import re
 from collections.abc import Iterable
 
+import pytest
 from sgl_graph.analyzer.static.checkout.project import Project, headers_in
 from sgl_graph.analyzer.static.checkout.textindex import TextIndex
-from sgl_graph.runtime.mapping import rare_collections
+from sgl_graph.runtime.mapping import no_collections
 
 from tests.unit.config.programs import Texts
 
@@ -55,8 +56,17 @@ def test_headers_are_lines_that_begin_so() -> None:
             assert headers_in(text) == len(pattern.findall(text)), text
 
 
-def test_collections_are_rare_only_within() -> None:
-    before = gc.get_threshold()
-    with rare_collections():
-        assert gc.get_threshold()[0] > before[0]
-    assert gc.get_threshold() == before
+@pytest.mark.parametrize("enabled", [True, False])
+def test_there_are_no_collections_within_and_then_as_before(enabled: bool) -> None:
+    assert gc.isenabled()
+    if not enabled:
+        gc.disable()
+    try:
+        with no_collections():
+            assert not gc.isenabled()
+            with no_collections():
+                pass
+            assert not gc.isenabled()
+        assert gc.isenabled() is enabled
+    finally:
+        gc.enable()

@@ -77,6 +77,11 @@ SIZE_FUNCTIONS = (
     "sglang.srt.model_executor.runner.base_cuda_graph_runner:get_batch_sizes_to_capture",
     LEGACY_SIZE_FUNCTION,
 )
+#: What gives a class the sizes that are configured, clamped at most: the functions above, and what hands a compiled backend
+#: its sizes.
+CONFIGURED_SIZES = frozenset(
+    {*SIZE_FUNCTIONS, "sglang.srt.compilation.compilation_config:CompilationConfig.get_capture_sizes"}
+)
 #: The runner's attribute whose `size` clamps them.
 LEGACY_POOL = "req_to_token_pool"
 #: The most requests that it is made for: all ranks together, and among how many ranks they are divided.

@@ -24,7 +24,7 @@ class Chains:
         self._linked = linked
         self._reach = reach
         self._entries = list(entries)
-        self._trees: dict[tuple[str, bool | None], dict[str, tuple[str, str, int] | None]] = {}
+        self._trees: dict[tuple[str, bool | None, bool], dict[str, tuple[str, str, int] | None]] = {}
 
     @property
     def linked(self) -> bool:
@@ -115,25 +115,14 @@ class Chains:
         The nearest class that asks a function for its sizes counts; where that function bounds nothing, the function that
         builds the runner may have bounded the list before. A runner that asks for none has those of the runners that it makes.
         """
-        for ancestor in types.mro(runner):
-            targets = [
-                target
-                for method in types.methods(ancestor).values()
-                for call in method.calls
-                if _makes_sizes(call.expression)
-                for tag in types.evaluate(method, call.expression[1])
-                if tag.startswith("func:") and (target := types.scopes.get(tag[5:])) is not None
-            ]
-            if targets:
-                found = next((bound for target in targets if (bound := bound_of(target)) is not None), None)
-                if found is not None:
-                    return found
-                break
-        else:
-            for inner in self._made_by(types, runner):
-                found = self.clamp_of(types, inner)
-                if found is not None:
-                    return found
+        targets = asked_for_sizes(types, runner)
+        found = next((bound for target in targets if (bound := bound_of(target)) is not None), None)
+        if found is not None:
+            return found
+        for inner in self._made_by(types, runner) if not targets else ():
+            found = self.clamp_of(types, inner)
+            if found is not None:
+                return found
         return next((bound for raw in built if (bound := bound_of(raw.scope)) is not None), None)
 
     @staticmethod
@@ -151,16 +140,20 @@ class Chains:
         return sorted(name for name in names if runner not in types.mro(name))
 
     def _shortest(self, names: Sequence[str], draft: bool | None) -> list[CodeRef]:
+        """The shortest chain to any of the functions; one that start-up takes comes before any that serving takes."""
         best: list[CodeRef] = []
-        for entry in self._entries:
-            for name in names:
-                path = self._through_draft(entry, name) if draft else self._plain(entry, name, draft)
-                if path and (not best or len(path) < len(best)):
-                    best = path
+        for starting in (False,) if draft else (True, False):
+            for entry in self._entries:
+                for name in names:
+                    path = self._through_draft(entry, name) if draft else self._plain(entry, name, draft, starting)
+                    if path and (not best or len(path) < len(best)):
+                        best = path
+            if best:
+                break
         return best
 
-    def _plain(self, entry: str, name: str, draft: bool | None) -> list[CodeRef]:
-        tree = self._tree(entry, draft)
+    def _plain(self, entry: str, name: str, draft: bool | None, starting: bool) -> list[CodeRef]:
+        tree = self._tree(entry, draft, starting)
         return self._path(tree, name) if name in tree else []
 
     def _through_draft(self, entry: str, name: str) -> list[CodeRef]:
@@ -186,9 +179,15 @@ class Chains:
                     queue.append(caller)
         return found
 
-    def _tree(self, start: str, draft: bool | None) -> dict[str, tuple[str, str, int] | None]:
-        """Breadth-first tree from a function; `draft` False keeps out of the draft model's code."""
-        key = (start, draft if draft is False else None)
+    def _tree(self, start: str, draft: bool | None, starting: bool = False) -> dict[str, tuple[str, str, int] | None]:
+        """Breadth-first tree from a function.
+
+        Args:
+            draft: False keeps out of the draft model's code.
+            starting: keeps out of the loops in which a worker serves, and of what administrative requests call.
+        """
+        key = (start, draft if draft is False else None, starting)
+        aside = self._reach.serving if starting and self._reach is not None else frozenset()
         known = self._trees.get(key)
         if known is not None:
             return known
@@ -205,7 +204,7 @@ class Chains:
                 if data["known"] is not Known.NAME_ONLY
             )
             for target, file, line in edges:
-                if target in tree or (key[1] is False and is_draft(target)):
+                if target in tree or target in aside or (key[1] is False and is_draft(target)):
                     continue
                 tree[target] = (name, file, line)
                 queue.append(target)
@@ -234,13 +233,30 @@ class Chains:
         return found
 
 
+def asked_for_sizes(types: GraphTypes, runner: str) -> list[Scope]:
+    """Functions that a runner asks for its sizes: those of the nearest of its classes that asks any."""
+    for ancestor in types.mro(runner):
+        targets = [
+            target
+            for method in types.methods(ancestor).values()
+            for call in method.calls
+            if _makes_sizes(call.expression)
+            for tag in types.evaluate(method, call.expression[1])
+            if tag.startswith("func:") and (target := types.scopes.get(tag[5:])) is not None
+        ]
+        if targets:
+            return targets
+    return []
+
+
 def _makes_sizes(call: Expression) -> bool:
     name = last_name(call[1]) or ""
     return "capture" in name and ("size" in name or "tokens" in name or "bs" in name)
 
 
 def bound_of(scope: Scope) -> str | None:
-    """The bound of `[x for x in sizes if x <= bound]`, followed to what it was read or computed from."""
+    """The last bound of `[x for x in sizes if x <= bound]`, followed to what it was read or computed from."""
+    found = None
     kept = [value for target, value, _, _ in scope.assignments if target[0] == "n"]
     for value in [*kept, *(value for value, _ in scope.returns)]:
         while value[0] == "c" and len(value[2]) == 1:
@@ -250,8 +266,8 @@ def bound_of(scope: Scope) -> str | None:
         for element, _, tests in value[3]:
             for test in tests:
                 if test[0] == "cmp" and test[1] == element and test[2][0][0] in ("<=", "<"):
-                    return _origin(scope, test[2][0][1])
-    return None
+                    found = _origin(scope, test[2][0][1])
+    return found
 
 
 def _origin(scope: Scope, bound: Expression) -> str:

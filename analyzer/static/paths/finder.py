@@ -162,9 +162,11 @@ class PathFinder:
         if family.startswith("prefill"):
             segmented = any(raw.form.startswith("container") for raw, _ in self._by_class.get(table, ()))
             return "prefill-breakable" if segmented else "prefill-full"
-        if family == "decode" and self._speculative() and not draft:
-            return "verify"
-        return family
+        return self._verifying(family, draft)
+
+    def _verifying(self, family: Family, draft: bool) -> Family:
+        """The target's decode graphs verify what a draft proposes where there is one."""
+        return "verify" if family == "decode" and self._speculative() and not draft else family
 
     def _chain_to(self, runner: str, draft: bool) -> list[CodeRef]:
         built = [raw for raw, _ in self._constructions.get(runner, [])]
@@ -174,7 +176,7 @@ class PathFinder:
 
     def _table_path(self, table: str, without: Sequence[str]) -> PathEntry:
         """A table that serves itself, or a runner (one of `without`) whose own tables this configuration leaves out."""
-        family = family_of_name(table)
+        family = self._verifying(family_of_name(table), is_draft(table))
         phase = PHASES.get(family)
         runners = [r for r in without if phase is not None and PHASES.get(family_of_name(r)) == phase]
         runner = runners[0] if len(runners) == 1 and not is_draft(table) else table
@@ -336,7 +338,9 @@ class PathFinder:
             for raw, site in sites
             if site.role in ("capture", "replay", "update")
             and not raw.form.startswith("container")
-            and raw.form not in ("captured-hook", "runner-chosen", "entry", "session", "table-capture", "table-replay")
+            # Ending graphs reads none: which ones it ends, of whatever table, takes nothing from what is known of these.
+            and raw.form
+            not in ("captured-hook", "runner-chosen", "entry", "session", "table-capture", "table-replay", "ended")
         ]
         classes: list[Inspectability] = [site.inspectability for site in telling]
         reasons = [

@@ -6,7 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 
 from sgl_graph.analyzer.records.pathmap import CodeRef, Family, Label, Site
+from sgl_graph.analyzer.static import profile
 from sgl_graph.analyzer.static.paths.admission import left_to_eager, padding_limit
+from sgl_graph.analyzer.static.paths.chains import asked_for_sizes
 from sgl_graph.analyzer.static.paths.inputs import PathInput
 from sgl_graph.analyzer.static.sites.labels import KeyOf
 from sgl_graph.analyzer.static.sites.rawsite import RawSite
@@ -47,7 +49,8 @@ class PathLabels:
             return Label(key="none", expression="", enumerable=False)
         variants, open_ = self._variants(runner, found, sites)
         phase = PHASES.get(family)
-        buckets = self._in.buckets.get(phase) if phase is not None and runner != table else None
+        configured = runner != table or self._configured(table)
+        buckets = self._in.buckets.get(phase) if phase is not None and configured else None
         if buckets is None:
             return Label(
                 key=found.key,
@@ -73,6 +76,10 @@ class PathLabels:
             left_to_eager=tuple(left_to_eager(buckets.sizes or (), limit)),
             left_by=CodeRef(file=limit.file, line=limit.line, qualname=limit.qualname) if limit is not None else None,
         )
+
+    def _configured(self, table: str) -> bool:
+        """Whether a table that serves itself captures the configured sizes, rather than sizes that it computes itself."""
+        return any(f.public_name in profile.CONFIGURED_SIZES for f in asked_for_sizes(self._types, table))
 
     def _variants(
         self, runner: str, key: KeyOf, sites: Sequence[tuple[RawSite, Site]]

@@ -67,7 +67,9 @@ class Reachability:
         graph = linked.graph
         loops = {name for name in graph if _LOOPS.search(_simple(name))}
         admin = {name for name in graph if _ADMIN.search(_simple(name))}
-        self._startup = _closure(graph, self._entries, loops | admin)
+        #: Functions in which a worker serves, and those that serve administrative requests.
+        self.serving = frozenset(loops | admin)
+        self._startup = _closure(graph, self._entries, set(self.serving))
         self._request = _closure(graph, loops & linked.reached.keys(), admin)
 
     def of_site(self, site: RawSite) -> Reached:
@@ -89,6 +91,8 @@ class Reachability:
             return function
         if site.call is None and site.tests:
             return self._beside(site, function)
+        if site.form == "split-operator" and (uncut := self._uncut(site)) is not None:
+            return uncut
         wrapped = _names_of_wrapped(site) if site.form in _WRAPPING else ()
         callers = self._callers_of_wrapper(site, wrapped) if wrapped else []
         if wrapped and not callers:
@@ -98,6 +102,17 @@ class Reachability:
             # The wrapper is surely made, and it splits where it is called.
             return replace(answer, reachable="unresolved", why=f"only {min(callers)} calls it, which may not run")
         return answer
+
+    def _uncut(self, site: RawSite) -> Reached | None:
+        """The answer for an operator where nothing that surely runs reads the operators at which graphs are cut."""
+        readers = {name: self._linked.reached.get(name) for name in site.targets}
+        if not readers or Truth.TRUE in readers.values():
+            return None
+        reader = min((name for name, truth in readers.items() if truth is Truth.UNKNOWN), default=None)
+        if reader is None:
+            return Reached("no", None, "no graph is cut at operators: nothing that runs reads which are registered")
+        gates = self._open_gates_to(reader) or self._open_gates_to_making(reader)
+        return Reached("unresolved", None, _open_because(gates), gates)
 
     def _beside(self, site: RawSite, function: Reached) -> Reached:
         """The answer for a statement under tests that is no call: that of a call which runs when it does."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from sgl_graph.analyzer.static import profile
 from sgl_graph.analyzer.static.extract.text import render
+from sgl_graph.analyzer.static.sites.callees import leaves
 from sgl_graph.analyzer.static.sites.graphtypes import GraphTypes
 from sgl_graph.analyzer.static.sites.owners import CAPTURES, REPLAYS, Owners, outermost
 from sgl_graph.analyzer.static.sites.rawsite import RawSite
@@ -27,9 +30,10 @@ def find(types: GraphTypes, owners: Owners, direct: list[RawSite]) -> list[RawSi
     for scope in {scope.name: scope for scope, _ in cutting}.values():
         found += [_site(scope, call, "break-record") for call in scope.calls if _adds_to_container(owners, scope, call)]
     names = set(splitters(owners))
+    readers = _readers_of_registries(types)
     for scope in list(types.scopes.values()):
         found += _applications(types, owners, scope, names)
-        found += _registrations(scope)
+        found += _registrations(scope, readers)
         found += _eager_calls(types, owners, scope)
     found += _hooks(types, owners)
     return found
@@ -105,14 +109,42 @@ def _leads_to(types: GraphTypes, scope: Scope, callee: list[object], names: set[
     return any(tag.startswith("func:") and tag.rsplit(":", 1)[-1].rsplit(".", 1)[-1] in names for tag in tags)
 
 
-def _registrations(scope: Scope) -> list[RawSite]:
-    """Operators at which a compiled graph is cut into pieces."""
+def _registrations(scope: Scope, readers: Mapping[str, tuple[str, ...]]) -> list[RawSite]:
+    """Operators at which a compiled graph is cut into pieces: where what is registered so is read."""
     found = []
     for child in scope.children:
         for decorator in child.decorators:
             name = last_name(decorator)
             if name in profile.SPLIT_REGISTRARS:
-                found.append(RawSite(child, child.line, "break", "split-operator", f"@{name}", _NO_DEVICES))
+                api, targets = f"@{name}", readers.get(name, ())
+                found.append(RawSite(child, child.line, "break", "split-operator", api, _NO_DEVICES, targets=targets))
+    return found
+
+
+def _readers_of_registries(types: GraphTypes) -> dict[str, tuple[str, ...]]:
+    """Per registrar, the functions of its module that read what it fills, besides itself."""
+    found: dict[str, tuple[str, ...]] = {}
+    for registrar in list(types.scopes.values()):
+        if registrar.kind != "function" or registrar.qualname not in profile.SPLIT_REGISTRARS:
+            continue
+        own = {scope.name for scope in registrar.walk()}
+        filled = {
+            call.expression[1][1][1]
+            for scope in registrar.walk()
+            for call in scope.calls
+            if call.expression[1][0] == "a" and call.expression[1][1][0] == "n"
+        }
+        found[registrar.qualname] = tuple(
+            sorted(
+                scope.name
+                for scope in types.scopes.values()
+                if scope.kind == "function" and scope.module is registrar.module and scope.name not in own
+                if any(
+                    leaf[0] == "n" and leaf[1] in filled
+                    for leaf in leaves(["t", *scope.module.function_body(scope.index)])
+                )
+            )
+        )
     return found
 
 

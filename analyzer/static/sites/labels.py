@@ -12,7 +12,7 @@ from sgl_graph.analyzer.static.sites.graphtypes import GraphTypes
 from sgl_graph.analyzer.static.sites.owners import Owners
 from sgl_graph.analyzer.static.sites.primitives import is_graph
 from sgl_graph.analyzer.static.sites.scopes import Scope
-from sgl_graph.analyzer.static.sites.tags import argument_for, enclosing_method, last_name
+from sgl_graph.analyzer.static.sites.tags import argument_for, enclosing_method, last_name, self_name
 
 _DEEPEST = 10
 
@@ -45,13 +45,21 @@ class Keys:
 
     def of_class(self, class_name: str) -> KeyOf | None:
         """The key under which a table files its graphs, None when it keeps only one or none."""
-        scopes = [
-            inner
-            for ancestor in self._types.mro(class_name)
-            for method in self._types.methods(ancestor).values()
-            for inner in method.walk()
+        methods = [m for ancestor in self._types.mro(class_name) for m in self._types.methods(ancestor).values()]
+        borrowed = [other for method in methods for other in self._borrowed(method)]
+        return self._first([inner for method in (*methods, *borrowed) for inner in method.walk()])
+
+    def _borrowed(self, method: Scope) -> list[Scope]:
+        """Methods of unrelated classes that a method runs on its own object: `Other.capture(self)`."""
+        receiver = ["n", self_name(method)]
+        return [
+            target
+            for call in method.calls
+            if call.expression[1][0] == "a" and call.expression[2][:1] == [receiver]
+            if any(tag.startswith("class:") for tag in self._types.evaluate(method, call.expression[1][1]))
+            for tag in sorted(self._types.evaluate(method, call.expression[1]))
+            if tag.startswith("func:") and (target := self._types.scopes.get(tag[5:])) is not None
         ]
-        return self._first(scopes)
 
     def of_functions(self, scopes: list[Scope]) -> KeyOf | None:
         """As `of_class`, for graphs that functions of a module keep."""
@@ -179,7 +187,10 @@ class Keys:
             return ["t", [self._part(scope, part, depth - 1) for part in key[1]]]
         if depth <= 0:
             return None
-        if key[0] in ("i", "bo"):
+        if key[0] == "i":
+            either = [self._made_of(scope, part, depth - 1) or part for part in key[2:4]]
+            return ["i", key[1], *either] if either[0] != either[1] else either[0]
+        if key[0] == "bo":
             parts = (self._made_of(scope, part, depth - 1) for part in key[2:4])
             return next((made for made in parts if made is not None), None)
         if key[0] == "c":

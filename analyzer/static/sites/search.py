@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from sgl_graph.analyzer.static import profile
 from sgl_graph.analyzer.static.checkout.project import Project
 from sgl_graph.analyzer.static.checkout.textindex import TextIndex
 from sgl_graph.analyzer.static.extract.facts import Expression
@@ -69,6 +70,7 @@ def find_sites(project: Project, index: TextIndex | None = None) -> SiteSearch:
     types.extend(index.mentioning(pools.givers(types, found)))
     types.extend(index.mentioning(pools.takers(types, found)))
     found += pools.find(types, found)
+    types.extend(index.mentioning(profile.SPLIT_REGISTRARS))
     found += breaks.find(types, owners, found)
     found += compiled.find(types, _indexed(types))
     found += entries.find(types, owners, found, index.mentioning)

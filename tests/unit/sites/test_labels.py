@@ -138,3 +138,76 @@ def test_where_the_graph_is_filed_says_more_than_where_its_record_was_made() -> 
                 entry.graph.replay()
     """
     assert key_of(program, "Table") == ("count", "count", 20)
+
+
+def test_a_method_that_is_borrowed_from_another_class_files_the_graph() -> None:
+    """`Runner.capture(self)`: the lender's loop files what the borrower's own method captures."""
+    found = search(
+        runner="""
+        import torch
+
+        class Runner:
+            def __init__(self):
+                self.graphs = {}
+
+            def capture(self):
+                for size in (1, 2):
+                    self.graphs[size] = self.capture_one(size)
+
+            def capture_one(self, size):
+                graph = torch.cuda.CUDAGraph()
+                with torch.cuda.graph(graph):
+                    print(size)
+                return graph
+
+            def replay(self, size):
+                self.graphs[size].replay()
+        """,
+        draft="""
+        import torch
+        from sglang.srt.runner import Runner
+
+        class DraftRunner:
+            def __init__(self):
+                self.graphs = {}
+                Runner.capture(self)
+
+            def capture_one(self, size):
+                graph = torch.cuda.CUDAGraph()
+                with torch.cuda.graph(graph):
+                    print(size)
+                return graph
+
+            def replay(self, size):
+                self.graphs[size].replay()
+        """,
+    )
+    key = Keys(found.owners).of_class("sglang.srt.draft:DraftRunner")
+    assert key is not None
+    assert (key.expression, key.stored_at.qualname) == ("size", "sglang.srt.runner:Runner.capture")
+
+
+def test_a_key_of_two_forms_shows_both() -> None:
+    found = search(
+        runner="""
+        import torch
+
+        class Runner:
+            def __init__(self):
+                self.graphs = {}
+
+            def capture(self, stream=None):
+                for size in (1, 2):
+                    graph = torch.cuda.CUDAGraph()
+                    with torch.cuda.graph(graph):
+                        print(size)
+                    key = size if stream is None else f"{stream}_{size}"
+                    self.graphs[key] = graph
+
+            def replay(self, size):
+                self.graphs[size].replay()
+        """
+    )
+    key = Keys(found.owners).of_class("sglang.srt.runner:Runner")
+    assert key is not None
+    assert (key.key, key.expression) == ('size if stream is None else f"{stream}_{size}"', "key")

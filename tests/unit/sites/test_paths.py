@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pytest
-from sgl_graph.analyzer.records.pathmap import Site
+from sgl_graph.analyzer.records.pathmap import PathEntry, Site
 from sgl_graph.analyzer.static.paths.chains import Chains
 from sgl_graph.analyzer.static.paths.finder import PathFinder
 from sgl_graph.analyzer.static.paths.inputs import PathInput
+from sgl_graph.analyzer.static.paths.settings import PhaseSizes
 from sgl_graph.analyzer.static.sites.classify import Classifier, Surroundings
 from sgl_graph.analyzer.static.sites.families import family_of_site
 from sgl_graph.analyzer.static.sites.labels import Keys
@@ -85,6 +86,18 @@ def paths(held: Mapping[str, str], *, dead: str = "", **modules: str) -> list[tu
     Args:
         dead: name of a method that does not run; all else does.
     """
+    return [(path.name, path.runner, path.backend) for path in entries(held, dead=dead, **modules)]
+
+
+def entries(
+    held: Mapping[str, str],
+    *,
+    dead: str = "",
+    settings: Mapping[str, object] | None = None,
+    buckets: Mapping[str, PhaseSizes] | None = None,
+    **modules: str,
+) -> Sequence[PathEntry]:
+    """The paths themselves, under settings of the launch and configured sizes by phase."""
     found = search(**modules)
     classifier = Classifier(found.owners, found.sites)
     sites = []
@@ -117,10 +130,10 @@ def paths(held: Mapping[str, str], *, dead: str = "", **modules: str) -> list[tu
         sites=sites,
         chains=Chains(None, None, []),
         keys=Keys(found.owners),
-        settings={},
+        settings=settings or {},
         unconfirmed=frozenset(),
         open_phases=frozenset(),
-        buckets={},
+        buckets=buckets or {},
         components=(),
         worker="scheduler",
         holdings=holdings,
@@ -128,7 +141,7 @@ def paths(held: Mapping[str, str], *, dead: str = "", **modules: str) -> list[tu
         devices_of=classifier.devices_of,
         device="cuda",
     )
-    return [(path.name, path.runner, path.backend) for path in PathFinder(given).find()]
+    return PathFinder(given).find()
 
 
 def test_a_runner_captures_into_the_table_that_it_holds() -> None:
@@ -200,3 +213,60 @@ def test_what_stands_beside_no_table_leaves_the_tables_open() -> None:
     program = {"backends": BACKENDS, "prefill_runner": RUNNER, "prefill_pieces": PIECES}
     found = paths({"backend": "prefill_pieces:PiecewiseBackend"}, **program)
     assert ("target:prefill-full", "PrefillGraphRunner", "Whole") in found
+
+
+#: A runner that keeps its graphs itself, as older releases have them, and one that computes sizes of its own.
+SERVING_ITSELF = """
+    import torch
+
+    def get_batch_sizes_to_capture(runner):
+        return [n for n in runner.settings.sizes if n <= runner.pool.size]
+
+    class CudaGraphRunner:
+        def __init__(self, runner):
+            self.graphs = {}
+            for size in get_batch_sizes_to_capture(runner):
+                self.capture_one_batch_size(size)
+
+        def capture_one_batch_size(self, size):
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                print(size)
+            self.graphs[size] = graph
+
+        def replay(self, size):
+            self.graphs[size].replay()
+"""
+OWN_SIZES = """
+    from sglang.srt.model_executor.cuda_graph_runner import CudaGraphRunner
+
+    def get_batch_sizes_to_capture(runner):
+        return [1, 2, 3]
+
+    class DecodeGraphRunner(CudaGraphRunner):
+        def __init__(self, runner):
+            self.graphs = {}
+            for size in get_batch_sizes_to_capture(runner):
+                self.capture_one_batch_size(size)
+
+        def capture_one_batch_size(self, size):
+            super().capture_one_batch_size(size)
+"""
+
+
+def test_a_runner_that_keeps_its_graphs_itself_captures_the_configured_sizes_where_it_asks_for_them() -> None:
+    decode = PhaseSizes("decode", (1, 2, 4), None, (1, 2))
+    modules = {"model_executor__cuda_graph_runner": SERVING_ITSELF, "own": OWN_SIZES}
+    found = {path.runner: path.label for path in entries({}, buckets={"decode": decode}, **modules)}
+    configured, own = found["CudaGraphRunner"], found["DecodeGraphRunner"]
+    assert (configured.buckets, configured.buckets_effective) == ((1, 2, 4), (1, 2))
+    assert (configured.clamped_by, configured.enumerable) == ("runner.pool.size", True)
+    assert (own.buckets, own.enumerable) == (None, False)
+
+
+def test_a_runner_that_keeps_its_graphs_itself_verifies_where_a_draft_proposes() -> None:
+    modules = {"model_executor__cuda_graph_runner": SERVING_ITSELF}
+    assert [path.name for path in entries({}, **modules)] == ["target:decode"]
+    assert [path.name for path in entries({}, settings={"speculative_algorithm": "EAGLE"}, **modules)] == [
+        "target:verify"
+    ]

@@ -265,3 +265,123 @@ def test_a_split_point_that_only_doubtful_code_calls_is_open() -> None:
     }
     assert {answer for answer in found.values() if answer != "no"} == {"unresolved"}
     assert found["used = split(_used)"] == found["attend = split(_used)"] == "unresolved"
+
+
+REGISTRY = """
+    OPERATORS = []
+
+    def register_split_op():
+        def register(operator):
+            OPERATORS.append(operator.__name__)
+            return operator
+        return register
+
+    class Cuts:
+        def __init__(self):
+            self.names = list(OPERATORS)
+"""
+OPERATORS = """
+    from sglang.srt.registry import Cuts, register_split_op
+
+    @register_split_op()
+    def attend(x):
+        return x
+
+    @register_split_op()
+    def idle(x):
+        return x
+
+    def eager():
+        attend(1)
+
+    def compiled(config):
+        if config.pieces:
+            Cuts()
+        attend(1)
+
+    def cut():
+        Cuts()
+        attend(1)
+"""
+
+
+@pytest.mark.parametrize(("entry", "expected"), [("cut", "yes"), ("eager", "no")])
+def test_an_operator_cuts_a_graph_where_what_is_registered_is_read(entry: str, expected: str) -> None:
+    """Its module mentions no graph, and is found all the same."""
+    project = Project(MemorySources({"sglang/srt/registry.py": REGISTRY, "sglang/srt/model.py": OPERATORS}))
+    home = "sglang.srt.model:"
+    reach = Reachability(link(project, [home + entry]), [home + entry])
+    found = {site.scope.name: reach.of_site(site) for site in find_sites(project).sites if site.role == "break"}
+    assert {name: answer.reachable for name, answer in found.items()} == {
+        home + "attend": expected,
+        home + "idle": "no",
+    }
+    if expected == "no":
+        unread = "no graph is cut at operators: nothing that runs reads which are registered"
+        assert found[home + "attend"].why == unread
+
+
+def test_an_operator_is_open_where_only_doubtful_code_reads_what_is_registered() -> None:
+    project = Project(MemorySources({"sglang/srt/registry.py": REGISTRY, "sglang/srt/model.py": OPERATORS}))
+    home = "sglang.srt.model:"
+    linked = link(project, [home + "cut"])
+    linked.reached["sglang.srt.registry:Cuts.__init__"] = Truth.UNKNOWN
+    reach = Reachability(linked, [home + "cut"])
+    found = {site.scope.name: reach.of_site(site) for site in find_sites(project).sites if site.role == "break"}
+    assert found[home + "attend"].reachable == "unresolved"
+
+
+SERVING = """
+    def capture():
+        pass
+
+    def begin():
+        capture()
+
+    def prepare():
+        begin()
+
+    def update_weights():
+        capture()
+
+    def capture_late():
+        pass
+
+    def event_loop():
+        update_weights()
+        capture_late()
+
+    def run():
+        prepare()
+        event_loop()
+"""
+
+
+def test_a_chain_leads_through_start_up_where_start_up_leads_there() -> None:
+    """The chain through the serving loop is as short, and says nothing of what happens first."""
+    home = "sglang.srt.worker:"
+    project = Project(MemorySources({"sglang/srt/worker.py": SERVING}))
+    linked = link(project, [home + "run"])
+    chains = Chains(linked, Reachability(linked, [home + "run"]), [home + "run"])
+
+    def functions(name: str) -> list[str]:
+        return [step.qualname.removeprefix(home) for step in chains.to_function([home + name])]
+
+    assert functions("capture") == ["run", "prepare", "begin", "capture"]
+    assert functions("capture_late") == ["run", "event_loop", "capture_late"]
+
+
+BOUNDS = """
+    def get_sizes_to_capture(runner):
+        sizes = [n for n in (1, 2, 4) if n <= runner.asked]
+        return [n for n in sizes if n <= runner.pool.size]
+
+    class Decode:
+        def __init__(self, runner):
+            self.sizes = get_sizes_to_capture(runner)
+"""
+
+
+def test_the_last_bound_is_the_one_that_clamps() -> None:
+    types = GraphTypes(Project(MemorySources({"sglang/srt/runners.py": BOUNDS})), ["sglang.srt.runners"])
+    assert Chains(None, None, []).clamp_of(types, "sglang.srt.runners:Decode") == "runner.pool.size"

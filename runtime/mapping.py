@@ -224,6 +224,8 @@ def _link(
         apart=profile.PER_WORKER_ATTRIBUTES,
         views={view: profile.ARGUMENT_CLASS for view in profile.CONFIGURATION_VIEWS},
         reads=lambda name: profile.CAPTURE_PREDICATES_READ if predicates.match(name) else None,
+        groups=profile.GROUP_CLASSES,
+        ranks=(profile.ARGUMENT_CLASS, profile.RANK_FIELDS),
     )
     serving = Serving(re.compile(profile.EVENT_LOOPS), re.compile(profile.ADMIN_HANDLERS))
     return link(

@@ -58,6 +58,8 @@ GROUP_SIZES = {
     "get_attn_tp_group": "attn_tp_size",
     "get_moe_ep_group": "ep_size",
 }
+#: Classes of these groups, with the attribute that holds how many ranks one has.
+GROUP_CLASSES = {f"{GROUP_MODULE}:GroupCoordinator": "world_size"}
 #: Functions that give such a size by itself.
 SIZE_ACCESSORS = {"sglang.srt.layers.dp_attention:get_attention_tp_size": "attn_tp_size"}
 ATTENTION_TP, ATTENTION_TP_OF = "attn_tp_size", ("tp_size", "dp_size", "attn_cp_size")
@@ -129,10 +131,14 @@ CAPTURED_MODES = {"prefill-full": "EXTEND"}
 
 # -- processes and triggers ------------------------------------------------------------------------------------------
 
-#: Where the processes that may hold graphs start: role, qualified name, and what must be configured for it to exist.
+#: Where the processes that may hold graphs start: role and qualified name. An encoder's ranks but the first are processes of
+#: their own; the first serves in the process of its server, with the same encoder.
 WORKER_ENTRIES: tuple[tuple[str, str], ...] = (
     ("scheduler", "sglang.srt.managers.scheduler:run_scheduler_process"),
-    ("encoder", "sglang.srt.disaggregation.encoder.server:launch_server"),
+    ("encoder", "sglang.srt.disaggregation.encoder.server:launch_encoder"),
+    ("encoder", "sglang.srt.disaggregation.encoder.http_server:launch_server"),
+    ("encoder", "sglang.srt.disaggregation.encode_server:launch_encoder"),
+    ("encoder", "sglang.srt.disaggregation.encode_server:launch_server"),
 )
 #: Functions in which a worker serves until it ends; what only they lead to is triggered by requests.
 EVENT_LOOPS = r"^(run_)?(event_loop\w*|dispatch_event_loop|run_event_loop)$"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import cached_property
 from itertools import product
 from math import prod
 from typing import TYPE_CHECKING
@@ -50,6 +51,9 @@ class ConfigurationOracle:
         views: classes whose attributes are those of a configuration class, by qualified name.
         reads: an attribute that a function which is asked about reads of configuration; where code that runs writes it,
             the resolution's answer is not the last word, and the source is interpreted.
+        groups: classes whose objects are groups of ranks, by qualified name, with the attribute that holds how many.
+        ranks: the configuration class, and those of its attributes that multiply to the ranks of a launch; where they give
+            one rank, every group is of one.
     """
 
     def __init__(
@@ -63,6 +67,8 @@ class ConfigurationOracle:
         apart: frozenset[str] = frozenset(),
         views: Mapping[str, str] | None = None,
         reads: Callable[[str], str | None] = lambda function: None,
+        groups: Mapping[str, str] | None = None,
+        ranks: tuple[str, tuple[str, ...]] = ("", ()),
     ) -> None:
         self._configuration = configuration
         self._asks = asks
@@ -72,12 +78,16 @@ class ConfigurationOracle:
         self._apart = apart
         self._views = dict(views or {})
         self._reads = reads
+        self._groups = dict(groups or {})
+        self._ranks = ranks
         self._known: dict[Hashable, Values | None] = {}
 
     def configures(self, owner: str) -> bool:
         return owner in self._classes
 
     def field(self, interpreter: Interpreter, owner: str, name: str) -> Values | None:
+        if self._groups.get(owner) == name and self._one_rank:
+            return just(Constant.of(1))
         owner = self._views.get(owner, owner)
         if owner not in self._classes or name in self._apart:
             return None
@@ -86,7 +96,16 @@ class ConfigurationOracle:
             self._known[key] = self._translate(interpreter, self._configuration.field(owner, name), (owner, name))
         return self._known[key]
 
+    @cached_property
+    def _one_rank(self) -> bool:
+        """Whether the launch is surely of one rank; sizes that the configuration does not have count for nothing."""
+        owner, names = self._ranks
+        sizes = [size for name in names if (size := self._configuration.field(owner, name)) is not None]
+        return bool(sizes) and all(size.known and size.constant == 1 for size in sizes)
+
     def settles(self, owner: str, name: str, writer: Activation) -> bool:
+        if self._groups.get(owner) == name:
+            return self._one_rank
         if owner not in self._classes or self._configuration.field(owner, name) is None:
             return False
         inside = writer.owner

@@ -44,6 +44,12 @@ _MOST_IMPORTS = 12
 #: Results of results of calls outside the checkout are followed this far: `torch.cuda.CUDAGraph().pool()`.
 _MOST_CALLS = 2
 _LONGEST_TEXT = 2000
+#: Functions that look at what they are given, and call none of it.
+_LOOKING = (
+    "inspect.signature", "inspect.getfullargspec", "inspect.getsource", "inspect.getsourcefile", "inspect.getfile",
+    "inspect.getmodule", "inspect.getdoc", "inspect.isfunction", "inspect.ismethod", "inspect.isclass",
+    "inspect.iscoroutinefunction", "inspect.isgeneratorfunction", "asyncio.iscoroutinefunction",
+)  # fmt: skip
 _QUEUES = (
     "queue.Queue", "queue.SimpleQueue", "queue.LifoQueue", "queue.PriorityQueue", "asyncio.Queue", "weakref.WeakSet",
 )  # fmt: skip
@@ -76,7 +82,7 @@ class Library(ContainerMethods):
             "functools.reduce": self._reduce, "torch.nn.ModuleList": self._sequence_call,
             "torch.nn.ModuleDict": self._dict_call, "torch.nn.Sequential": self._sequential,
         }  # fmt: skip
-        self._externals |= dict.fromkeys(_QUEUES, self._sequence_call)
+        self._externals |= dict.fromkeys(_QUEUES, self._sequence_call) | dict.fromkeys(_LOOKING, self._unknown)
 
     def external(self, frame: Frame, path: str, arguments: Arguments, record: CallRecord, site: Hashable) -> Values:
         """A call of something outside the checkout."""

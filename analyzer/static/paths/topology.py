@@ -42,7 +42,7 @@ def workers(project: Project, settings: Mapping[str, Any], reached: Iterable[str
     """The worker processes of one configuration."""
     encoder_only = settings.get(profile.ENCODER_FIELD)
     known = set(reached)
-    found = []
+    found: list[WorkerEntry] = []
     for role, name in worker_entries(project):
         if role == "encoder" and encoder_only is not True:
             continue
@@ -50,6 +50,8 @@ def workers(project: Project, settings: Mapping[str, Any], reached: Iterable[str
             continue
         if known and name not in known:
             continue
+        if any(entry.role == role for entry in found):
+            continue  # the same processes, seen from another function: they are counted once
         module_name, _, function = name.partition(":")
         module = project.module(module_name)
         started = module.function_named(function) if module is not None else None

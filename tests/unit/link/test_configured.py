@@ -208,3 +208,56 @@ def test_methods_of_the_only_configuration_object_are_answered_wherever_it_was_m
         classes=frozenset({"settings:Settings"}),
     )
     assert program(tmp_path, text, oracle=oracle).reached("main:hybrid") == "no"
+
+
+GROUPS = """
+        # file: groups.py
+        class Group:
+            def __init__(self, ranks):
+                self.size = len(ranks)
+
+            def reduce(self, x):
+                if self.size == 1:
+                    return x
+                return self.exchange(x)
+
+            def exchange(self, x):
+                return x
+
+        # file: main.py
+        import elsewhere
+        from groups import Group
+
+        def run():
+            Group(elsewhere.ranks()).reduce(1)
+"""
+
+
+class _Ranks(_Resolved):
+    """A launch of so many ranks; it has no second size of them."""
+
+    def __init__(self, ranks: p.Values) -> None:
+        self.ranks = ranks
+
+    def field(self, owner: str, name: str) -> p.Values | None:
+        return self.ranks if (owner, name) == ("settings:Settings", "ranks") else None
+
+
+@pytest.mark.parametrize(
+    ("ranks", "exchanges"),
+    [
+        (p.Values((1,), complete=True), "no"),
+        (p.Values((2,), complete=True), "true"),
+        (p.Values((1,), complete=False, depends=("ranks",)), "true"),
+    ],
+)
+def test_a_group_of_a_launch_of_one_rank_exchanges_nothing(tmp_path: Path, ranks: p.Values, exchanges: str) -> None:
+    oracle = ConfigurationOracle(
+        cast("p.Configuration", _Ranks(ranks)),
+        asks=lambda name: False,
+        classes=frozenset({"settings:Settings"}),
+        groups={"groups:Group": "size"},
+        ranks=("settings:Settings", ("ranks", "stages")),
+    )
+    found = program(tmp_path, GROUPS, ("main:run",), oracle=oracle)
+    assert found.reached("groups:Group.exchange") == exchanges

@@ -102,3 +102,25 @@ def test_an_interpreter_of_traced_graphs_runs_the_steps_that_a_subclass_override
     assert p.reached("main:make") == "true"
     for name in ("main:Compile.helper", "main:Quiet.call_module", "main:idle"):
         assert p.reached(name) == "no"
+
+
+def test_a_function_that_is_only_looked_at_is_not_called(tmp_path: Path) -> None:
+    p = program(
+        tmp_path,
+        """
+        # file: main.py
+        import inspect
+        import elsewhere
+
+        def seen(given=None):
+            pass
+
+        def called():
+            pass
+
+        def run():
+            if "given" in inspect.signature(seen).parameters:
+                elsewhere.later(called)
+        """,
+    )
+    assert (p.reached("main:seen"), p.reached("main:called")) == ("no", "true")

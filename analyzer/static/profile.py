@@ -141,7 +141,7 @@ WORKER_ENTRIES: tuple[tuple[str, str], ...] = (
     ("encoder", "sglang.srt.disaggregation.encode_server:launch_server"),
 )
 #: Functions in which a worker serves until it ends; what only they lead to is triggered by requests.
-EVENT_LOOPS = r"^(run_)?(event_loop\w*|dispatch_event_loop|run_event_loop)$"
+EVENT_LOOPS = r"^(run_)?(event_loop\w*|dispatch_event_loop|run_event_loop)$|^run_encoder$"
 #: Functions that serve administrative requests: weights, memory, roles, adapters, scaling.
 ADMIN_HANDLERS = (
     r"update_weights|weights_(from|by)|release_memory|resume_memory|role_switch|load_lora|unload_lora|elastic"

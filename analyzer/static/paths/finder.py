@@ -28,6 +28,13 @@ from sgl_graph.analyzer.static.sites.tags import class_tags, enclosing_method
 _CORE = ("capture", "replay", "pool", "break", "update")
 
 
+#: Forms of primitives that take nothing from what is known of a path: they choose, begin or lead to what others tell, or end
+#: graphs, of this table or of another.
+_UNTELLING = {
+    "captured-hook", "runner-chosen", "entry", "session", "table-capture", "table-replay", "ended", "dropped",
+}  # fmt: skip
+
+
 class PathFinder:
     """Makes one path a (family, role, runner, table)."""
 
@@ -338,9 +345,7 @@ class PathFinder:
             for raw, site in sites
             if site.role in ("capture", "replay", "update")
             and not raw.form.startswith("container")
-            # Ending graphs reads none: which ones it ends, of whatever table, takes nothing from what is known of these.
-            and raw.form
-            not in ("captured-hook", "runner-chosen", "entry", "session", "table-capture", "table-replay", "ended")
+            and raw.form not in _UNTELLING
         ]
         classes: list[Inspectability] = [site.inspectability for site in telling]
         reasons = [

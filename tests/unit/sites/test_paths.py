@@ -15,6 +15,7 @@ from sgl_graph.analyzer.static.sites.families import family_of_site
 from sgl_graph.analyzer.static.sites.labels import Keys
 
 from .programs import search
+from .test_sites import SEGMENTS
 
 BACKENDS = """
     import torch
@@ -270,3 +271,83 @@ def test_a_runner_that_keeps_its_graphs_itself_verifies_where_a_draft_proposes()
     assert [path.name for path in entries({}, settings={"speculative_algorithm": "EAGLE"}, **modules)] == [
         "target:verify"
     ]
+
+
+ENDING = """
+    from abc import ABC, abstractmethod
+    import torch
+    from sglang.srt.segments import Recording, Segments
+
+    class Backend(ABC):
+        @abstractmethod
+        def record(self, key, fn): ...
+
+        @abstractmethod
+        def again(self, key): ...
+
+        @abstractmethod
+        def forget(self): ...
+
+    class Whole(Backend):
+        def __init__(self):
+            self.kept = {}
+
+        def record(self, key, fn):
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                fn()
+            self.kept[key] = graph
+
+        def again(self, key):
+            self.kept[key].replay()
+
+        def forget(self):
+            self.kept.clear()
+
+    class InPieces(Backend):
+        def __init__(self):
+            self.kept = {}
+
+        def record(self, key, fn):
+            graph = Segments()
+            with Recording(graph):
+                fn()
+            self.kept[key] = graph
+
+        def again(self, key):
+            self.kept[key].run_all()
+
+        def forget(self):
+            self.kept.clear()
+"""
+RECAPTURING = """
+    from sglang.srt.backends import Backend, InPieces, Whole
+
+    def choose(name) -> Backend:
+        return {"whole": Whole, "pieces": InPieces}[name]()
+
+    class PrefillGraphRunner:
+        def __init__(self, name):
+            self.backend = choose(name)
+            self.fill()
+
+        def fill(self):
+            self.backend.record(1, lambda: 1)
+
+        def again(self):
+            self.backend.forget()
+            self.fill()
+
+        def step(self, size):
+            self.backend.again(size)
+"""
+
+
+@pytest.mark.parametrize("held", ["Whole", "InPieces"])
+def test_what_ends_graphs_of_any_table_takes_nothing_from_a_path_on_one(held: str) -> None:
+    """The call may end segments, and is partial itself; neither graphs as a whole nor segments are out of sight for it."""
+    program = {"segments": SEGMENTS, "backends": ENDING, "prefill_runner": RECAPTURING}
+    found = [
+        path for path in entries({"backend": f"backends:{held}"}, **program) if path.runner == "PrefillGraphRunner"
+    ]
+    assert [(path.backend, path.inspectability) for path in found] == [(held, "lifetime-inspectable")]

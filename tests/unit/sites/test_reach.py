@@ -385,3 +385,37 @@ BOUNDS = """
 def test_the_last_bound_is_the_one_that_clamps() -> None:
     types = GraphTypes(Project(MemorySources({"sglang/srt/runners.py": BOUNDS})), ["sglang.srt.runners"])
     assert Chains(None, None, []).clamp_of(types, "sglang.srt.runners:Decode") == "runner.pool.size"
+
+
+ENCODING = """
+    import torch
+
+    class Encoder:
+        def __init__(self):
+            self.graphs = {}
+
+        def encode(self, shape):
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                print(shape)
+            self.graphs[shape] = graph
+
+    def run_encoder():
+        encoder = Encoder()
+        while True:
+            encoder.encode(1)
+
+    def launch_encoder():
+        run_encoder()
+"""
+
+
+def test_what_an_encoder_captures_in_its_loop_is_captured_by_a_request() -> None:
+    project = Project(MemorySources({"sglang/srt/server.py": ENCODING}))
+    entry = "sglang.srt.server:launch_encoder"
+    reach = Reachability(link(project, [entry], kept_externals=("torch.cuda",)), [entry])
+    found = {site.form: reach.of_site(site) for site in find_sites(project).sites if site.role == "capture"}
+    assert {form: (answer.reachable, answer.trigger) for form, answer in found.items()} == {
+        "constructor": ("yes", "request"),
+        "context": ("yes", "request"),
+    }

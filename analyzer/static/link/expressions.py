@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sgl_graph.analyzer.static.extract.facts import Expression
-from sgl_graph.analyzer.static.link.frame import Frame
+from sgl_graph.analyzer.static.link.frame import SETTLED, Frame
 from sgl_graph.analyzer.static.link.heap import Activation
 from sgl_graph.analyzer.static.link.objects import Builtin, Container, Generated, Pattern, Scanned
 from sgl_graph.analyzer.static.link.selection import is_selection, select
@@ -139,7 +139,8 @@ class Expressions:
         base = self.eval(frame, e[1])
         self._in.line = e[3]
         values = self._in.attributes.get(base, e[2], self.named(frame, base, e[1]))
-        return values
+        settled = frame.environment.get(SETTLED)
+        return self._in.narrowing.settled(frame, e, values, settled) if settled else values
 
     def named(self, frame: Frame, base: Values, e: Expression) -> bool:
         """Whether the source names the owner of an attribute from an import on; true where that makes no difference."""

@@ -10,13 +10,15 @@ from sgl_graph.analyzer.static.extract.facts import Expression
 from sgl_graph.analyzer.static.extract.text import render
 from sgl_graph.analyzer.static.link.heap import Activation
 from sgl_graph.analyzer.static.link.latches import is_state
-from sgl_graph.analyzer.static.link.values import ClassValue, Values
+from sgl_graph.analyzer.static.link.values import NOTHING, ClassValue, Values
 from sgl_graph.analyzer.static.linked import Guard, Truth
 
 if TYPE_CHECKING:
     from sgl_graph.analyzer.static.link.replay import Memory
 
 Environment = dict[str, Values]
+#: The entry of an environment that holds what tests have settled of the receiver's attributes, each as a text; no name is such.
+SETTLED = "."
 
 
 @dataclass(slots=True)
@@ -110,4 +112,7 @@ def merge(left: Environment, right: Environment) -> Environment:
             merged[name] = values
         elif known is not values:
             merged[name] = known | values
+    if SETTLED in merged:
+        # What holds after one branch alone is not settled.
+        merged[SETTLED] = left.get(SETTLED, NOTHING) & right.get(SETTLED, NOTHING)
     return merged

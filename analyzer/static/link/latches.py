@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from sgl_graph.analyzer.static.link.heap import Activation
     from sgl_graph.analyzer.static.link.values import ClassValue, FunctionValue, Value
 
-_MAKING = ("__init__", "__post_init__", "__new__")
+#: Functions that make an object.
+MAKING = ("__init__", "__post_init__", "__new__")
 #: Begins the names by which tests rest on one; no configuration is named so.
 _MARK = "state "
 
@@ -31,18 +32,23 @@ class Latches:
         #: Who assigns to a property, by the function that sets it: it has the name of the one that reads it.
         self._setters: dict[Value, set[str]] = {}
 
-    def note(self, cls: ClassValue, name: str, values: Values, writer: Activation | None) -> None:
-        """Note a store of truth values into an attribute of an object of the class."""
+    def note(self, cls: ClassValue, name: str, values: Values, writer: Activation | None) -> bool:
+        """Note a store of truth values into an attribute of an object of the class.
+
+        Returns:
+            Whether code that makes no such object stores it.
+        """
         if not values <= BOTH:
-            return
+            return False
         function = writer.function if writer is not None else None
-        making = function is not None and function.facts.name in _MAKING and function.owner in cls.line
+        making = function is not None and function.facts.name in MAKING and function.owner in cls.line
         if making:
             self._given.setdefault((cls, name), set()).add(values)
         elif writer is not None:
             turned = self._turned.setdefault((cls, name), {})
             who = function if function in self._setters else writer.qualname
             turned[who] = turned.get(who, values) | values
+        return not making
 
     def set_by(self, setters: Iterable[Value], writer: Activation | None) -> None:
         """Note who assigns to a property."""

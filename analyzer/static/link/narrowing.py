@@ -6,11 +6,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from sgl_graph.analyzer.static.extract.facts import Expression
-from sgl_graph.analyzer.static.link.frame import Frame
+from sgl_graph.analyzer.static.link.frame import SETTLED, Frame
+from sgl_graph.analyzer.static.link.latches import MAKING
 from sgl_graph.analyzer.static.link.models import Wanted
+from sgl_graph.analyzer.static.link.truth import truth_of
 from sgl_graph.analyzer.static.link.values import (
+    BOTH,
     FALSE,
     NONE,
+    NOTHING,
     TRUE,
     ClassValue,
     Constant,
@@ -21,6 +25,7 @@ from sgl_graph.analyzer.static.link.values import (
     Values,
     just,
 )
+from sgl_graph.analyzer.static.linked import Truth
 
 if TYPE_CHECKING:
     from sgl_graph.analyzer.static.link.interpreter import Interpreter
@@ -39,6 +44,10 @@ class Narrowing:
         elif kind == "bo" and (test[1] == "and") == positive:
             self.narrow(frame, test[2], positive)
             self.narrow(frame, test[3], positive)
+        elif kind == "bo":
+            self._one_of(frame, test, positive)
+        elif kind == "a" and test[1][0] == "n":
+            self._settle(frame, test, positive)
         elif kind == "n":
             self._keep(frame, test[1], lambda v: _truth(v) is not (not positive))
         elif kind == "cmp" and test[1][0] == "n" and len(test[2]) == 1:
@@ -48,6 +57,47 @@ class Narrowing:
                 self._keep(frame, test[1][1], lambda v: _may_be_none(v) if wants_none else v is not NONE)
         elif kind == "c" and test[1] == ["n", "isinstance"] and len(test[2]) == 2 and test[2][0][0] == "n":
             self.narrow_type(frame, test[2][0][1], test[2][1], positive)
+
+    def _one_of(self, frame: Frame, test: Expression, positive: bool) -> None:
+        """Of `a and b` that failed, or `a or b` that held: one part alone did so where the other surely did not."""
+        other_than = Truth.TRUE if test[1] == "and" else Truth.FALSE
+        for part, other in ((test[2], test[3]), (test[3], test[2])):
+            if _is_plain(other) and truth_of(self._in.expressions.eval(frame, other))[0] is other_than:
+                self.narrow(frame, part, positive)
+
+    def _settle(self, frame: Frame, test: Expression, positive: bool) -> None:
+        """Keep what a test says of an attribute of the receiver that has one truth value for the object's whole life.
+
+        Objects of one class are not told apart, so the attribute holds what the constructors of all of them give; within one
+        call of a method there is one of them. An attribute that other code stores may have changed by its next read.
+        """
+        function = frame.activation.function
+        if not _of_receiver(frame, test) or function is None or function.facts.name in MAKING:
+            return
+        objects = frame.environment.get(test[1][1], NOTHING)
+        if self._in.attributes.get(objects, test[2]) != BOTH:
+            return
+        if not all(isinstance(one, Instance) and self._is_kept(one, test[2]) for one in objects):
+            return
+        known = frame.environment.get(SETTLED, NOTHING)
+        frame.environment[SETTLED] = known | just(_fact(test[2], positive))
+
+    def _is_kept(self, instance: Instance, name: str) -> bool:
+        """Whether constructors alone give an object this attribute: no other code stores it, and no class has it."""
+        heap = self._in.world.heap
+        return not any(
+            heap.read(heap.cell(("turned", one.cls, name))) or self._in.class_level.find(one.cls, one, name)
+            for one in self._in.world.concrete(instance)
+        )
+
+    def settled(self, frame: Frame, e: Expression, values: Values, facts: Values) -> Values:
+        """What is read of an attribute of the receiver, given what tests have settled."""
+        if values == BOTH and _of_receiver(frame, e):
+            if _fact(e[2], True) in facts:
+                return just(TRUE)
+            if _fact(e[2], False) in facts:
+                return just(FALSE)
+        return values
 
     def narrow_type(self, frame: Frame, name: str, wanted: Expression, positive: bool) -> None:
         classes = self._in.expressions.eval(frame, wanted)
@@ -65,6 +115,28 @@ class Narrowing:
             kept = frozenset(v for v in values if wanted(v))
             if len(kept) != len(values):
                 frame.environment[name] = kept
+
+
+#: Expressions whose evaluation leaves nothing behind.
+_PLAIN = frozenset(("n", "a", "v", "u", "bo", "cmp"))
+
+
+def _is_plain(e: Expression) -> bool:
+    if e[0] == "cmp":
+        return _is_plain(e[1]) and all(_is_plain(right) for _, right in e[2])
+    return e[0] in _PLAIN and all(_is_plain(part) for part in e[1:] if isinstance(part, list))
+
+
+def _of_receiver(frame: Frame, e: Expression) -> bool:
+    """Whether an attribute is one of the object whose method runs."""
+    function = frame.activation.function
+    if function is None or function.owner is None or e[1][0] != "n" or not function.facts.parameters:
+        return False
+    return bool(e[1][1] == function.facts.parameters[0].name)
+
+
+def _fact(attribute: str, positive: bool) -> Constant:
+    return Constant.of(attribute if positive else f"not {attribute}")
 
 
 def _refined(values: Values, classes: list[ClassValue]) -> Values:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sgl_graph.analyzer.static.extract.facts import Expression, Statement
 from sgl_graph.analyzer.static.link.cells import Cell
-from sgl_graph.analyzer.static.link.frame import Frame, GuardLink
+from sgl_graph.analyzer.static.link.frame import SETTLED, Frame, GuardLink
 from sgl_graph.analyzer.static.link.values import Values
 
 if TYPE_CHECKING:
@@ -147,6 +147,8 @@ def _shape(node: Any) -> Shape | None:
         elif kind != "v":
             if kind == "w":
                 binds[part[1]] = None
+            elif kind == "a" and part[1][0] == "n":
+                reads[SETTLED] = None
             costs = costs or (isinstance(kind, str) and kind in _COSTLY)
             stack += [inner for inner in part if isinstance(inner, list)]
     return Shape(tuple(reads), tuple(binds)) if costs else None

@@ -70,5 +70,6 @@ class Stores:
         writer = heap.current
         if writer is not None and world.oracle.settles(cls.qualname, name, writer):
             return
-        world.latches.note(cls, name, values, writer)
+        if world.latches.note(cls, name, values, writer):
+            heap.write(heap.cell(("turned", cls, name)), values)
         heap.write(cell_in(instance.attributes, name), values)

@@ -75,7 +75,7 @@ def _measured(checkout: Path, arguments: argparse.Namespace) -> dict[str, float]
         jobs=1,
     )
     made = make_map(options, step)
-    (position,) = (i for i, (text, _, _) in enumerate(marks) if text.startswith("linking"))
+    (position,) = (i for i, (text, _, _) in enumerate(marks) if text.startswith("linking from"))
     (_, began, before), (_, ended, after) = marks[position : position + 2]
     return {
         "linking s": round(ended - began, 2),

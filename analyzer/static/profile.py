@@ -181,9 +181,10 @@ ANSWERED_MODULES = (
     r"^sglang\.srt\.(utils(\.common|\.device\w*)?|runtime_context|server_args|environ|platforms(\.\w+)?)$"
 )
 ANSWERED_FUNCTIONS = r"^(\w+\.)?(is|has|supports?|cpu_has|xpu_has|get)(_\w+)?$"
-#: Functions that tell by the model's configuration which kind of model, or of attention, it has.
+#: Functions that tell by the model's configuration which kind of model, or of attention, it has, and how its sparse attention
+#: is laid out.
 MODEL_PREDICATES = (
-    r"^sglang\.srt\.(configs\.hybrid_arch:\w+_config|configs\.model_config:is_\w+"
+    r"^sglang\.srt\.(configs\.hybrid_arch:\w+_config|configs\.model_config:(is|uses|get_dsa)_\w+"
     r"|layers\.attention\.qsa\.config:(parse_qsa_profile|is_qwen_qsa))$"
 )
 #: Predicates over the capture settings, which the resolution answers too; not once code that runs writes the attribute.

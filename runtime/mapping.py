@@ -234,6 +234,7 @@ def _link(
         oracle=oracle,
         kept_externals=profile.FOLLOWED_LIBRARIES,
         serving=serving,
+        draft_parameters=profile.DRAFT_PARAMETERS,
         on_progress=on_progress,
     )
 

@@ -110,6 +110,29 @@ class Absent:
     line: int
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Step:
+    """A call on a way: the function that makes it, and where."""
+
+    caller: str
+    file: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Making:
+    """What makes objects of a class for one side of a launch that speculates, the draft's or the target's.
+
+    Attributes:
+        truth: TRUE when such an object is certainly made.
+        ways: for the draft: calls from functions that serve both sides, over the draft's alone, to where an object is made;
+            the shortest for each function that they start from.
+    """
+
+    truth: Truth
+    ways: tuple[tuple[Step, ...], ...] = ()
+
+
 @dataclass(slots=True)
 class ClassInfo:
     """A class of the checkout with what the hierarchy says of it.
@@ -146,6 +169,8 @@ class Linked:
         made: by class of the receiver, function and class of an immutable record that it makes: texts, or None, that the
             record's fields have; fields that may have anything else are left out.
         absent: by dotted name.
+        sides: by class whose constructor is given an object of either side: what makes it for the draft (True) and for the
+            target (False).
     """
 
     project: Project
@@ -161,3 +186,4 @@ class Linked:
     closures: dict[tuple[str, int], list[Closure]] = field(default_factory=dict)
     made: dict[tuple[str, str, str], dict[str, frozenset[str | None]]] = field(default_factory=dict)
     absent: dict[str, Absent] = field(default_factory=dict)
+    sides: dict[str, dict[bool, Making]] = field(default_factory=dict)

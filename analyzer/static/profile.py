@@ -129,6 +129,9 @@ FORWARD_BATCH_CLASS = "sglang.srt.model_executor.forward_batch_info:ForwardBatch
 FORWARD_MODE_CLASS, FORWARD_MODE_ATTRIBUTE = "sglang.srt.model_executor.forward_batch_info:ForwardMode", "forward_mode"
 CAPTURED_MODES = {"prefill-full": "EXTEND"}
 
+#: Parameters by which the constructors of workers and model runners are told that the object is for the draft model.
+DRAFT_PARAMETERS = frozenset({"is_draft_worker"})
+
 # -- processes and triggers ------------------------------------------------------------------------------------------
 
 #: Where the processes that may hold graphs start: role and qualified name. An encoder's ranks but the first are processes of

@@ -94,10 +94,11 @@ class LabelReader:
             return paths
         seen = [(_plain(f.f_code), f.f_code.co_filename) for f in stack]
 
-        def score(path: dict[str, Any]) -> float:
+        def score(path: dict[str, Any]) -> tuple[float, int]:
             chain = path.get("chain") or []
             hits = sum(any(_function(c["qualname"]) == q and _same_file(f, c["file"]) for q, f in seen) for c in chain)
-            return hits / len(chain) if chain else 0.0
+            # Of chains that the stack bears out alike, the longer says more: a worker around the one that both go through.
+            return (hits / len(chain), hits) if chain else (0.0, 0)
 
         best = max(score(path) for path in paths)
         return [path for path in paths if score(path) == best]

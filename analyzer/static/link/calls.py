@@ -238,7 +238,7 @@ class Calls:
         self._world.closures.called(function, record)
         context: Hashable = None
         if self._factories.is_factory(function):
-            context = ("factory", site, self._inside())
+            context = ("factory", site, self._inside(), *self._drafts(arguments))
             self._world.closures.made(site, record)
         elif not arguments.star and not arguments.double:
             context = self._constants(function, arguments)
@@ -254,6 +254,8 @@ class Calls:
                 positional = positional[1:]
                 receiver = self_like
         activation = self._in.activation(function, self_like, context)
+        if self._world.sides.apart and not self._world.survey:
+            self._world.sides.called(activation, self._world.heap.current, record)
         bind(self._world, activation, receiver, positional, arguments)
         self.demand(activation)
         return activation
@@ -263,6 +265,11 @@ class Calls:
         held, self._unwrapping = self._unwrapping, frozenset()
         self._in.demand(activation)
         self._unwrapping = held
+
+    def _drafts(self, arguments: Arguments) -> tuple[Hashable, ...]:
+        """Arguments that stand for one side of a launch that speculates: what a function does hangs on its side too."""
+        sides = self._world.sides
+        return sides.contexts(arguments) if sides.apart else ()
 
     def _inside(self) -> Hashable:
         """What tells the activation at work apart: closures made for one wrapper are not those of another."""
@@ -278,7 +285,7 @@ class Calls:
 
     def _constants(self, function: FunctionValue, arguments: Arguments) -> Hashable:
         """The arguments that are one constant, as a context: what a function does often hangs on a name or a flag."""
-        found: list[Hashable] = []
+        found: list[Hashable] = list(self._drafts(arguments))
         for position, values in enumerate(arguments.positional):
             if len(values) == 1:
                 (value,) = values

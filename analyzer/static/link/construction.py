@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sgl_graph.analyzer.static.link.arguments import Arguments
 from sgl_graph.analyzer.static.link.cells import cell_in
 from sgl_graph.analyzer.static.link.frame import Frame
+from sgl_graph.analyzer.static.link.sides import is_draft
 from sgl_graph.analyzer.static.link.values import (
     Bound,
     ClassValue,
@@ -46,7 +47,10 @@ class Construction:
         heap = world.heap
         if "enum" in cls.marks:
             return self._in.models.enum_member(cls, arguments)
-        instance = Instance.of(cls, place=self._place(cls, site))
+        sides = world.sides
+        instance = Instance.of(cls, place=sides.place(cls, arguments, heap) or self._place(cls, site))
+        if not world.survey:
+            sides.made(cls, arguments, heap.current, record)
         made: Values = just(instance)
         for base in cls.mro:
             if isinstance(base, ClassValue):
@@ -75,7 +79,8 @@ class Construction:
         if not self._wraps(cls):
             return None
         current = self._world.heap.current
-        if current is not None and isinstance(current.receiver, Instance) and current.receiver.place is not None:
+        maker = current.receiver if current is not None else None
+        if isinstance(maker, Instance) and maker.place is not None and not is_draft(maker):
             return None  # a wrapper that makes wrappers shall not make ever more of them
         places = self._places.setdefault(cls, set())
         place = (current, site)

@@ -40,6 +40,7 @@ def link(
     survey: Iterable[str] = (),
     kept_externals: tuple[str, ...] = (),
     serving: Serving | None = None,
+    draft_parameters: frozenset[str] = frozenset(),
     on_progress: Callable[[int], None] | None = None,
 ) -> Linked:
     """Link a checkout from its entry points.
@@ -51,27 +52,26 @@ def link(
             so that their call expressions are resolved.
         kept_externals: prefixes of access paths outside the checkout whose results are followed.
         serving: which functions begin to serve; None: no code is told apart by when it runs.
+        draft_parameters: names of the parameters that tell a constructor that the object is for the draft model's worker.
         on_progress: called with the number of interpretations now and then.
     """
     depth = sys.getrecursionlimit()
     sys.setrecursionlimit(max(depth, _DEEPEST_STACK))
     try:
-        return _link(project, entries, oracle or NoOracle(), survey, kept_externals, serving, on_progress)
+        sets.reset()
+        world = World(project, oracle or NoOracle(), kept_externals, draft_parameters)
+        return _link(world, entries, survey, serving, on_progress)
     finally:
         sys.setrecursionlimit(depth)
 
 
 def _link(
-    project: Project,
+    world: World,
     entries: Sequence[str],
-    oracle: Oracle,
     survey: Iterable[str],
-    kept_externals: tuple[str, ...],
     serving: Serving | None,
     on_progress: Callable[[int], None] | None,
 ) -> Linked:
-    sets.reset()
-    world = World(project, oracle, kept_externals)
     interpreter = Interpreter(world, on_progress, entries)
     for entry in entries:
         _start(interpreter, entry)
@@ -86,6 +86,7 @@ def _link(
     linked = _assemble(world, entries, live, reached_names, Moments(world, entries, live.values(), serving))
     linked.arguments, linked.made = given, made
     linked.closures = closures
+    linked.sides = world.sides.found(linked.reached)
     linked.absent = dict(sorted(world.absent.items()))
     return linked
 

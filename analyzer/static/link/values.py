@@ -192,10 +192,20 @@ class ClassValue(Value):
         return f"<class {self.qualname}>"
 
 
+class Draft:
+    """The place of objects that are made for the draft model's worker (`sides`), wherever that is."""
+
+    __slots__ = ()
+
+
+DRAFT = Draft()
+
+
 class Instance(Value):
     """An instance of a class; `fuzzy` when only an annotation says so, so that it may be of any subclass.
 
-    `place` tells apart the objects of a class that wraps functions: one for each place of creation.
+    `place` tells apart the objects of a class that wraps functions: one for each place of creation. It also tells apart what
+    is made for the draft model's worker.
     """
 
     __slots__ = ("attributes", "cls", "fuzzy", "place")
@@ -222,7 +232,8 @@ class Instance(Value):
         return known
 
     def __repr__(self) -> str:
-        return f"<{'maybe ' if self.fuzzy else ''}{self.cls.facts.name} instance>"
+        side = "draft " if self.place is DRAFT else ""
+        return f"<{'maybe ' if self.fuzzy else ''}{side}{self.cls.facts.name} instance>"
 
 
 class EnumMember(Value):

@@ -16,6 +16,7 @@ from sgl_graph.analyzer.static.link.heap import Activation, Heap
 from sgl_graph.analyzer.static.link.latches import Latches
 from sgl_graph.analyzer.static.link.objects import Configured, Container
 from sgl_graph.analyzer.static.link.oracle import Oracle
+from sgl_graph.analyzer.static.link.sides import Sides
 from sgl_graph.analyzer.static.link.values import (
     NOTHING,
     Bound,
@@ -122,7 +123,13 @@ _names: dict[frozenset[str], frozenset[str]] = {}
 class World:
     """Shared state of the interpreter's parts."""
 
-    def __init__(self, project: Project, oracle: Oracle, kept_externals: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        project: Project,
+        oracle: Oracle,
+        kept_externals: tuple[str, ...],
+        draft_parameters: frozenset[str] = frozenset(),
+    ) -> None:
         _names.clear()
         self.project = project
         self.oracle = oracle
@@ -141,6 +148,7 @@ class World:
         self.records: dict[tuple[str, int], CallRecord] = {}
         self.closures = Closures()
         self.latches = Latches()
+        self.sides = Sides(draft_parameters)
         self.survey = False
         self.surveyed: frozenset[str] = frozenset()
         self.problems: dict[str, str] = {}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Sequence
 
-from sgl_graph.analyzer.records.pathmap import CodeRef, Reach
+from sgl_graph.analyzer.records.pathmap import CodeRef, Reach, Trigger
 from sgl_graph.analyzer.static.extract.facts import Expression
 from sgl_graph.analyzer.static.extract.text import render
-from sgl_graph.analyzer.static.linked import Known, Linked, Truth
-from sgl_graph.analyzer.static.paths.reach import Reachability
+from sgl_graph.analyzer.static.linked import Known, Linked, Step, Truth
+from sgl_graph.analyzer.static.paths.reach import TRIGGERS, Reachability
 from sgl_graph.analyzer.static.sites.families import is_draft
 from sgl_graph.analyzer.static.sites.graphtypes import GraphTypes
 from sgl_graph.analyzer.static.sites.rawsite import RawSite
@@ -39,6 +39,8 @@ class Chains:
         """The shortest chain to where a runner is built, through code of the draft model or around it."""
         if self._linked is None or self._reach is None:
             return []
+        if draft and self.sides(runner):
+            return self.to_draft(runner)
         makers = {call.caller for call in self._reach.calls_of(runner) if call.active and runner in call.constructs}
         makers |= {raw.scope.name for raw in built}
         through_draft = draft and not is_draft(runner)
@@ -46,6 +48,52 @@ class Chains:
         if not chain and not through_draft:
             chain = self._shortest(sorted(makers), None)
         return chain
+
+    def sides(self, runner: str) -> tuple[bool, ...]:
+        """Whether a runner is made for the target's worker (False), for the draft's (True), or for both; empty: not known.
+
+        What administration alone makes for the draft, of a class that start-up makes for the target, repeats captures: there is
+        nothing of the draft's to be captured again.
+        """
+        made = self._linked.sides.get(runner, {}) if self._linked is not None else {}
+        draft, target = self.draft_trigger(runner), self._target_trigger(runner)
+        return tuple(side for side in sorted(made) if not side or draft != "admin" or target in (None, "admin"))
+
+    def draft_trigger(self, runner: str) -> Trigger | None:
+        """What makes a runner be made for the draft: the earliest of all ways."""
+        ways = self._ways(runner)
+        return ways[0][0] if ways else None
+
+    def draft_truth(self, runner: str) -> Reach:
+        """Whether a runner is made for the draft for certain."""
+        making = self._linked.sides.get(runner, {}).get(True) if self._linked is not None else None
+        return "no" if making is None else "yes" if making.truth is Truth.TRUE else "unresolved"
+
+    def to_draft(self, runner: str) -> list[CodeRef]:
+        """The shortest chain to where a runner is made for the draft, among those that the earliest trigger starts."""
+        ways = self._ways(runner)
+        best: list[CodeRef] = []
+        for trigger, way in ways:
+            steps = [CodeRef(file=step.file, line=step.line, qualname=public(step.caller)) for step in way]
+            for entry in self._entries:
+                before = self._plain(entry, way[0].caller, None, starting=trigger == "startup")
+                if trigger == ways[0][0] and before and (not best or len(before) - 1 + len(steps) < len(best)):
+                    best = [*before[:-1], *steps]
+        return best
+
+    def _ways(self, runner: str) -> list[tuple[Trigger | None, tuple[Step, ...]]]:
+        making = self._linked.sides.get(runner, {}).get(True) if self._linked is not None else None
+        if making is None or self._reach is None:
+            return []
+        found = [(self._reach.trigger(way[0].caller, ""), way) for way in making.ways]
+        return sorted(found, key=lambda pair: (TRIGGERS.index(pair[0]), pair[1]))
+
+    def _target_trigger(self, runner: str) -> Trigger | None:
+        assert self._reach is not None or self._linked is None
+        if self._linked is None or self._reach is None or False not in self._linked.sides.get(runner, {}):
+            return None
+        calls = [call for call in self._reach.calls_of(runner) if call.active and runner in call.constructs]
+        return min((self._reach.trigger(call.caller, "") for call in calls), key=TRIGGERS.index, default=None)
 
     def into(self, types: GraphTypes, runner: str, table: str) -> list[CodeRef]:
         """From the runner's constructor over its capturing method to the table's."""

@@ -131,6 +131,9 @@ class PathFinder:
         family = family_of_name(runner)
         if is_draft(runner) or family.startswith("draft"):
             return [True]
+        made = self._in.chains.sides(runner)
+        if made:
+            return list(made)
         if self._speculative() and self._in.chains.linked and family.startswith("prefill"):
             return [side for side in (False, True) if self._chain_to(runner, side) or not side]
         return [False]
@@ -148,6 +151,9 @@ class PathFinder:
         begun = [site for raw, site in sites if raw.form == "table-capture" and self._runs_for(runner, raw)]
         if begun:
             reachable = worse(reachable, strongest(begun)[0])
+        if draft and True in self._in.chains.sides(runner):
+            reachable = worse(reachable, self._in.chains.draft_truth(runner))
+            trigger = self._in.chains.draft_trigger(runner) or trigger
         sizes = self._in.buckets.get(PHASES.get(family, ""))
         if sizes is not None and sizes.sizes == ():
             reachable = "no"  # the resolved configuration leaves this phase nothing to capture
@@ -169,11 +175,11 @@ class PathFinder:
         if family.startswith("prefill"):
             segmented = any(raw.form.startswith("container") for raw, _ in self._by_class.get(table, ()))
             return "prefill-breakable" if segmented else "prefill-full"
-        return self._verifying(family, draft)
+        return self._verifying(family)
 
-    def _verifying(self, family: Family, draft: bool) -> Family:
-        """The target's decode graphs verify what a draft proposes where there is one."""
-        return "verify" if family == "decode" and self._speculative() and not draft else family
+    def _verifying(self, family: Family) -> Family:
+        """Decode graphs verify what a draft proposes where there is one; the draft's own take as many tokens at once."""
+        return "verify" if family == "decode" and self._speculative() else family
 
     def _chain_to(self, runner: str, draft: bool) -> list[CodeRef]:
         built = [raw for raw, _ in self._constructions.get(runner, [])]
@@ -183,7 +189,7 @@ class PathFinder:
 
     def _table_path(self, table: str, without: Sequence[str]) -> PathEntry:
         """A table that serves itself, or a runner (one of `without`) whose own tables this configuration leaves out."""
-        family = self._verifying(family_of_name(table), is_draft(table))
+        family = self._verifying(family_of_name(table))
         phase = PHASES.get(family)
         runners = [r for r in without if phase is not None and PHASES.get(family_of_name(r)) == phase]
         runner = runners[0] if len(runners) == 1 and not is_draft(table) else table

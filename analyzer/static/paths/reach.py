@@ -21,7 +21,7 @@ _ADMIN = re.compile(profile.ADMIN_HANDLERS)
 #: Forms of sites that stand where a function is wrapped, and split where it is called.
 _WRAPPING = {"break-point", "split-operator"}
 #: What makes code run, the earliest first.
-_ORDER: tuple[Trigger | None, ...] = ("startup", "request", "admin", None)
+TRIGGERS: tuple[Trigger | None, ...] = ("startup", "request", "admin", None)
 _SETTLED: dict[Truth, str] = {Truth.TRUE: "true", Truth.FALSE: "false", Truth.UNKNOWN: "unknown"}
 
 
@@ -140,7 +140,7 @@ class Reachability:
         trigger = self.trigger(_running(scope).name, "replay" if self._lazy(scope) else site.role)
         if callers and site.call is not None:
             # Where a wrapper is made says nothing: it splits where it is called.
-            trigger = min((self.trigger(caller, site.role) for caller in callers), key=_ORDER.index)
+            trigger = min((self.trigger(caller, site.role) for caller in callers), key=TRIGGERS.index)
         if function.reachable == "unresolved":
             return Reached("unresolved", trigger, function.why, gates or function.gates)
         open_gates = [g for g in gates if g.value == "unknown" and g.depends]

@@ -106,6 +106,20 @@ def test_of_two_paths_over_a_site_the_call_chain_decides() -> None:
     assert undecided.label is None and undecided.path is None
 
 
+def test_of_two_chains_that_the_stack_bears_out_the_longer_counts() -> None:
+    """The draft's worker has the target's own worker class capture, with the target's runner class."""
+    raw = pathmap("shape", chain=[{"file": HERE, "line": 1, "qualname": "t:Runner.drive"}])
+    around = {"file": HERE, "line": 1, "qualname": f"t:{_drafted.__qualname__}"}
+    other = {**raw["paths"][0], "id": "p2", "name": "draft:decode"}
+    raw["paths"].append({**other, "chain": [around, *raw["paths"][0]["chain"]]})
+    assert LabelReader(raw).read(_drafted(Runner(1))).label == "draft:decode@1"
+    assert LabelReader(raw).read(Runner(1).drive()).label == "target:decode@1"
+
+
+def _drafted(runner: Runner) -> FrameType:
+    return runner.drive()
+
+
 @pytest.mark.parametrize(
     "text", ["f()", "a + b", "[x for x in y]", "lambda: 1", "__import__('os')", "a if b else c", ")"]
 )

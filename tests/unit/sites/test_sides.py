@@ -1,0 +1,259 @@
+"""Paths of a launch that speculates: of one class of runners, those that are made for the draft, and those for the target."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+from sgl_graph.analyzer.records.pathmap import PathEntry, Site
+from sgl_graph.analyzer.static.checkout.project import Project
+from sgl_graph.analyzer.static.link.driver import link
+from sgl_graph.analyzer.static.linked import Linked
+from sgl_graph.analyzer.static.paths.chains import Chains
+from sgl_graph.analyzer.static.paths.finder import PathFinder
+from sgl_graph.analyzer.static.paths.inputs import PathInput
+from sgl_graph.analyzer.static.paths.reach import Reachability
+from sgl_graph.analyzer.static.paths.settings import PhaseSizes
+from sgl_graph.analyzer.static.sites.classify import Classifier, Surroundings
+from sgl_graph.analyzer.static.sites.families import family_of_site
+from sgl_graph.analyzer.static.sites.labels import Keys
+from sgl_graph.analyzer.static.sites.search import find_sites
+
+from .programs import MemorySources
+
+ENTRY = "sglang.srt.scheduler:run"
+RUNNERS = """
+    import torch
+
+    class Table:
+        def __init__(self):
+            self.kept = {}
+
+        def record(self, key, fn):
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                fn()
+            self.kept[key] = graph
+
+        def again(self, key):
+            self.kept[key].replay()
+
+    class DecodeGraphRunner:
+        def __init__(self, model_runner):
+            self.model_runner = model_runner
+            self.table = Table()
+            self.record_all()
+
+        def record_all(self):
+            for size in (1, 2):
+                self.table.record(size, lambda: size)
+
+        def step(self, size):
+            self.table.again(size)
+
+    class PrefillGraphRunner(DecodeGraphRunner):
+        pass
+"""
+WORKERS = """
+    from sglang.srt.runners import DecodeGraphRunner, PrefillGraphRunner
+
+    class ModelRunner:
+        def __init__(self, name, is_draft_worker=False):
+            self.is_draft_worker = is_draft_worker
+            self.eager = None
+            self.decode = None
+
+        def capture(self, decode=True):
+            self.prefill = prefill_of(self)
+            capture_all(model_runner=self, decode=decode)
+
+        def capture_again(self):
+            if self.decode is not self.eager:
+                self.decode = capture_decode(model_runner=self)
+
+    def capture_all(*, model_runner, decode):
+        if decode:
+            model_runner.decode = capture_decode(model_runner=model_runner)
+
+    def capture_decode(*, model_runner):
+        return DecodeGraphRunner(model_runner)
+
+    def prefill_of(model_runner, force=False):
+        if model_runner.is_draft_worker and not force:
+            return model_runner.eager
+        return PrefillGraphRunner(model_runner)
+
+    class Worker:
+        def __init__(self, name, is_draft_worker=False):
+            self.is_draft_worker = is_draft_worker
+            self.model_runner = ModelRunner(name, is_draft_worker=self.is_draft_worker)
+
+        def capture(self, decode=True):
+            self.model_runner.capture(decode=decode)
+
+        def update_weights_from_disk(self):
+            self.model_runner.capture_again()
+"""
+#: An algorithm of which the worker makes a second worker; {how} it has that capture.
+ALGORITHM = """
+    import os
+    from sglang.srt.workers import Worker, prefill_of
+
+    class Algorithm:
+        def __init__(self, target):
+            self.target = target
+            self.own = Worker("small", True)
+
+        def capture(self):
+            {how}
+
+        def update_weights_from_disk(self):
+            self.own.update_weights_from_disk()
+"""
+SCHEDULER = """
+    from sglang.srt.algorithm import Algorithm
+    from sglang.srt.workers import Worker
+
+    class Scheduler:
+        def __init__(self):
+            self.worker = Worker("big")
+            self.algorithm = Algorithm(self.worker)
+            self.worker.capture()
+            self.algorithm.capture()
+
+        def event_loop(self):
+            while True:
+                self.handle()
+
+        def handle(self):
+            self.administer()
+
+        def administer(self):
+            self.worker.update_weights_from_disk()
+            self.algorithm.update_weights_from_disk()
+
+    def run():
+        Scheduler().event_loop()
+"""
+
+
+def _program(how: str) -> tuple[Project, Linked]:
+    texts = {
+        "runners": RUNNERS,
+        "workers": WORKERS,
+        "algorithm": ALGORITHM.format(how=how),
+        "scheduler": SCHEDULER,
+    }
+    project = Project(MemorySources({f"sglang/srt/{name}.py": textwrap.dedent(text) for name, text in texts.items()}))
+    return project, link(
+        project, [ENTRY], kept_externals=("torch.cuda",), draft_parameters=frozenset({"is_draft_worker"})
+    )
+
+
+def _paths(how: str) -> dict[str, PathEntry]:
+    project, linked = _program(how)
+    found = find_sites(project)
+    reach = Reachability(linked, [ENTRY], found.owners.on_demand())
+    classifier = Classifier(found.owners, found.sites)
+    sites = []
+    for number, raw in enumerate(found.sites):
+        inspectability, reason = classifier.classify(raw, Surroundings(device="cuda"))
+        answer = reach.of_site(raw)
+        record = Site(
+            id=f"{raw.role}:{number}",
+            file=raw.scope.module.path,
+            line=raw.line,
+            qualname=raw.scope.public_name,
+            role=raw.role,  # type: ignore[arg-type]
+            api=raw.api,
+            family=family_of_site(raw),
+            gates=answer.gates,
+            reachable=answer.reachable,
+            trigger=answer.trigger,
+            why=answer.why,
+            inspectability=inspectability,
+            reason=reason.text,
+            reasons=(reason,),
+        )
+        sites.append((raw, record))
+    sizes = {phase: PhaseSizes(phase, (1, 2), None, (1, 2)) for phase in ("decode", "prefill")}
+    given = PathInput(
+        search=found,
+        sites=sites,
+        chains=Chains(linked, reach, [ENTRY]),
+        keys=Keys(found.owners),
+        settings={"speculative_algorithm": "ANY"},
+        unconfirmed=frozenset(),
+        open_phases=frozenset(),
+        buckets=sizes,
+        components=(),
+        worker="scheduler",
+        devices=classifier.devices_of_class,
+        devices_of=classifier.devices_of,
+        device="cuda",
+    )
+    return {path.name: path for path in PathFinder(given).find()}
+
+
+def _calls(path: PathEntry) -> list[str]:
+    return [ref.qualname.partition(":")[2] for ref in path.chain]
+
+
+def test_a_draft_that_captures_with_the_targets_class_has_a_path_of_its_own() -> None:
+    found = _paths("self.own.capture()")
+    assert set(found) == {"draft:verify", "target:verify", "target:prefill-full"}
+    draft, target = found["draft:verify"], found["target:verify"]
+    assert (draft.runner, draft.backend, draft.reachable, draft.trigger) == (
+        "DecodeGraphRunner", "Table", "yes", "startup",
+    )  # fmt: skip
+    assert draft.sites == target.sites
+    assert draft.label == target.label
+    assert draft.label.buckets == (1, 2)
+    recording = ["DecodeGraphRunner.__init__", "DecodeGraphRunner.record_all", "Table.record"]
+    assert _calls(draft) == [
+        "run", "Scheduler.__init__", "Algorithm.capture", "Worker.capture", "ModelRunner.capture", "capture_all",
+        "capture_decode", *recording,
+    ]  # fmt: skip
+    assert _calls(target) == [
+        "run", "Scheduler.__init__", "Worker.capture", "ModelRunner.capture", "capture_all", "capture_decode", *recording,
+    ]  # fmt: skip
+
+
+def test_a_draft_that_is_told_not_to_capture_has_none() -> None:
+    # Administration captures again what there is: of the draft there is nothing.
+    assert set(_paths("self.own.capture(decode=False)")) == {"target:verify", "target:prefill-full"}
+
+
+def test_a_draft_captures_what_its_own_worker_forces() -> None:
+    found = _paths("self.own.capture(decode=False); self.kept = prefill_of(self.own.model_runner, force=True)")
+    assert set(found) == {"draft:prefill-full", "target:verify", "target:prefill-full"}
+    assert _calls(found["draft:prefill-full"])[2:4] == ["Algorithm.capture", "prefill_of"]
+
+
+@pytest.mark.parametrize(
+    ("how", "expected"),
+    [("self.own.capture(decode=os.path.exists('x'))", "yes"), ("self.own.capture(decode=False)", None)],
+)
+def test_what_only_running_code_can_tell_leaves_the_draft_certain(how: str, expected: str | None) -> None:
+    found = _paths(how).get("draft:verify")
+    assert (found.reachable if found is not None else None) == expected
+
+
+def test_the_linker_tells_the_sides_apart() -> None:
+    _, linked = _program("self.own.capture()")
+    sides = linked.sides["sglang.srt.runners:DecodeGraphRunner"]
+    assert {side: making.truth.value for side, making in sides.items()} == {False: "true", True: "true"}
+    ways = [[step.caller.partition(":")[2] for step in way] for way in sides[True].ways]
+    assert ways == [
+        ["Algorithm.capture", "Worker.capture", "ModelRunner.capture", "capture_all", "capture_decode"],
+        ["Algorithm.update_weights_from_disk", "Worker.update_weights_from_disk", "ModelRunner.capture_again",
+         "capture_decode"],
+    ]  # fmt: skip
+    prefill = linked.sides["sglang.srt.runners:PrefillGraphRunner"]
+    assert set(prefill) == {False}
+
+
+def test_without_the_parameter_nothing_is_told_apart() -> None:
+    project, _ = _program("self.own.capture()")
+    linked = link(project, [ENTRY], kept_externals=("torch.cuda",))
+    assert linked.sides == {}

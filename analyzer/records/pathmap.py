@@ -150,6 +150,8 @@ class Component(Place):
     class_: str = Field(serialization_alias="class", validation_alias=AliasChoices("class", "class_"))
     memory: str
     reachable: Reach = "unresolved"
+    #: The call in the path's captured code that comes to it first.
+    reached_at: CodeRef | None = None
 
     model_config = {"populate_by_name": True, "serialize_by_alias": True}
 

@@ -11,6 +11,7 @@ from sgl_graph.analyzer.static import profile
 from sgl_graph.analyzer.static.checkout.project import Project, headers_in
 from sgl_graph.analyzer.static.config.protocol import Configuration
 from sgl_graph.analyzer.static.linked import Linked
+from sgl_graph.analyzer.static.paths.captured import Captured, Owners
 from sgl_graph.analyzer.static.paths.certainty import without_model
 from sgl_graph.analyzer.static.paths.chains import Chains
 from sgl_graph.analyzer.static.paths.components import components_of
@@ -109,7 +110,7 @@ def build(
     parts.sites = _records(search, classifier, reached, around)
     chains = Chains(linked, reach, entries)
     processes = workers(project, settings.values, linked.reached if linked is not None else ())
-    found: tuple[records.Component, ...] = ()
+    found: tuple[tuple[str, records.Component], ...] = ()
     if linked is not None and reach is not None:
         found = components_of(project, linked, reach, ranks=processes[0].count if processes else None)
     paths = _paths(parts, classifier, request.device.kind, chains, settings, found, processes)
@@ -223,11 +224,14 @@ def _paths(
     device: str | None,
     chains: Chains,
     settings: Settings,
-    components: Sequence[records.Component],
+    components: Sequence[tuple[str, records.Component]],
     processes: Sequence[records.WorkerEntry],
 ) -> tuple[records.PathEntry, ...]:
     linked = parts.linked
     holdings = {name: info.attributes for name, info in linked.classes.items()} if linked is not None else None
+    owners = parts.search.owners
+    capturing = [*owners.runners.effects, *owners.composites.effects]
+    captured = Captured(linked, parts.search.types, capturing) if linked is not None else None
     finder = PathFinder(
         PathInput(
             search=parts.search,
@@ -240,6 +244,8 @@ def _paths(
             buckets={sizes.phase: sizes for sizes in settings.buckets},
             components=components,
             worker=processes[0].role if processes else "scheduler",
+            captured=captured,
+            owners=Owners(linked, [name for name, _ in components]) if linked is not None else None,
             holdings=holdings,
             devices=classifier.devices_of_class,
             devices_of=classifier.devices_of,

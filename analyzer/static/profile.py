@@ -159,6 +159,8 @@ COMPONENT_BASES: tuple[tuple[str, str], ...] = (
     ("moe", "BaseDispatcher"),
     ("lora", "BaseLoRABackend"),
 )
+#: Methods that make a class one of a kind without such a base: several backends of attention, driven as one.
+COMPONENT_METHODS: tuple[tuple[str, str], ...] = (("attention", "init_cuda_graph_state"),)
 #: Settings that choose a component of each kind.
 COMPONENT_FIELDS: dict[str, tuple[str, ...]] = {
     "attention": ("attention_backend", "prefill_attention_backend", "decode_attention_backend"),

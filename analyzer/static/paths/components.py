@@ -1,4 +1,4 @@
-"""What a capture path runs besides the model: attention, LoRA, experts, collectives; and whose memory they bring."""
+"""What a configuration runs besides the model: attention, LoRA, experts, collectives; and whose memory they bring."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from sgl_graph.analyzer.static.paths.workspaces import workspaces_of
 _COLLECTIVE = re.compile(profile.COLLECTIVE_METHODS)
 
 
-def components_of(project: Project, linked: Linked, reach: Reachability, *, ranks: int | None) -> tuple[Component, ...]:
-    """Components that this configuration builds, by kind and name.
+def components_of(
+    project: Project, linked: Linked, reach: Reachability, *, ranks: int | None
+) -> tuple[tuple[str, Component], ...]:
+    """Components that this configuration builds, by kind and name, each with its class.
 
     Args:
         ranks: processes that talk to each other, None when that is not settled; one alone has no collectives.
@@ -43,11 +45,11 @@ def components_of(project: Project, linked: Linked, reach: Reachability, *, rank
             line=info.facts.line,
         )
     own = [
-        workspace
-        for workspace in workspaces_of(linked, lambda name: _built(linked, reach, name))
+        (name, workspace)
+        for name, workspace in workspaces_of(linked, lambda name: _built(linked, reach, name))
         if ranks != 1 or not module_name(workspace.file)[0].startswith(profile.COMMUNICATION_PACKAGES)
     ]
-    return (*(found[key] for key in sorted(found)), *own)
+    return (*((key[1], found[key]) for key in sorted(found)), *own)
 
 
 @question
@@ -64,6 +66,9 @@ def _kind(info: ClassInfo) -> ComponentKind | None:
         for kind, base in profile.COMPONENT_BASES:
             if short == base:
                 return kind  # type: ignore[return-value]
+    for kind, method in profile.COMPONENT_METHODS:
+        if method in info.methods:
+            return kind  # type: ignore[return-value]
     if info.module.name.startswith(profile.COMMUNICATION_PACKAGES):
         info.module.asked.add(EVERY)
         return "communication" if any(map(_COLLECTIVE.match, info.methods)) else None

@@ -319,7 +319,9 @@ class PathFinder:
         if PHASES.get(family) in self._in.open_phases:
             reachable = worse(reachable, "unresolved")  # what captures this phase, if anything, is not settled
         live = [(raw, site) for raw, site in sites if site.reachable != "no"]
-        outside = [c for c in self._in.components if c.reachable != "no" and "not the caching allocator" in c.memory]
+        # All that the configuration builds counts: a call that the source does not show may lead to any of it.
+        outside = [c for _, c in self._in.components if c.reachable != "no" and "not the caching allocator" in c.memory]
+        components = self._components(runner, table, sites)
         fitting = [(raw, site) for raw, site in live or sites if self._fits(table, raw)]
         inspectability, reasons = self._class(fitting or list(sites), outside)
         return PathEntry(
@@ -330,12 +332,12 @@ class PathFinder:
             backend=short(table),
             name=name,
             sites=tuple(site.id for _, site in sites),
-            components=tuple(self._in.components),
+            components=components,
             label=self._labels.of(family, runner, table, sites, self._constructions.get(runner, ())),
             chain=chain,
             nested_in=None,
             independent=has_own_pool(sites),
-            depends_on_unconfirmed=self._dependencies(sites, chain),
+            depends_on_unconfirmed=self._dependencies(sites, chain, components),
             reachable=reachable,
             trigger=trigger,
             inspectability=inspectability,
@@ -376,10 +378,31 @@ class PathFinder:
         kinds = self._in.devices_of(raw)
         return not kinds or bool(kinds & {used, "any", "host"})
 
-    def _dependencies(self, sites: Sequence[tuple[RawSite, Site]], chain: Sequence[CodeRef]) -> tuple[str, ...]:
+    def _components(self, runner: str, table: str, sites: Sequence[tuple[RawSite, Site]]) -> tuple[Component, ...]:
+        """The components that the code which the path captures comes to; all where no calls are known."""
+        if self._in.captured is None or self._in.owners is None:
+            return tuple(component for _, component in self._in.components)
+        own = set(self._types.mro(runner))
+        starts = [
+            outermost(raw.scope).name
+            for raw, _ in sites
+            if raw.role == "capture" and ((owner_of(raw) in own and self._runs_for(runner, raw)) or runner == table)
+        ]
+        maker = self._types.method(runner, "__init__")
+        code = self._in.captured.code(runner, [*starts, *([maker.name] if maker is not None else [])])
+        reached = self._in.owners.in_code(code)
+        return tuple(
+            component.model_copy(update={"reached_at": reached[name]})
+            for name, component in self._in.components
+            if name in reached
+        )
+
+    def _dependencies(
+        self, sites: Sequence[tuple[RawSite, Site]], chain: Sequence[CodeRef], components: Sequence[Component]
+    ) -> tuple[str, ...]:
         """Predictions that the path rests on: conditions at its primitives and along its chain, choices of components."""
         named = {name for _, site in sites for gate in site.gates for name in gate.depends}
         named |= self._in.chains.depends(chain)
-        for component in self._in.components:
+        for component in components:
             named |= set(profile.COMPONENT_FIELDS.get(component.kind, ()))
         return tuple(sorted(named & self._in.unconfirmed))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sgl_graph.analyzer.records.pathmap import Component, Site
+from sgl_graph.analyzer.static.paths.captured import Captured, Owners
 from sgl_graph.analyzer.static.paths.chains import Chains
 from sgl_graph.analyzer.static.paths.settings import PhaseSizes
 from sgl_graph.analyzer.static.sites.labels import Keys
@@ -28,7 +29,8 @@ class PathInput:
     #: Phases of which it is not settled whether, or by what, they capture.
     open_phases: frozenset[str]
     buckets: Mapping[str, PhaseSizes]
-    components: Sequence[Component]
+    #: What this configuration builds, by class.
+    components: Sequence[tuple[str, Component]]
     worker: str
     #: Classes that an attribute of a class may hold under this configuration; None: not linked.
     holdings: Mapping[str, Mapping[str, frozenset[str]]] | None = None
@@ -36,6 +38,9 @@ class PathInput:
     devices: Callable[[str], frozenset[str]] = lambda name: frozenset()
     devices_of: Callable[[RawSite], frozenset[str]] = lambda raw: frozenset()
     device: str | None = None
+    #: The code of a path, and the components that it comes to; None: not linked.
+    captured: Captured | None = None
+    owners: Owners | None = None
     #: By class of the receiver and function: texts that executions pass for a parameter (`Linked.arguments`).
     arguments: Mapping[tuple[str, str], Mapping[str, frozenset[str | None]]] = field(default_factory=dict)
     #: By class of the receiver, function and class: the same of the fields of records that it makes (`Linked.made`).

@@ -18,8 +18,8 @@ _NAME = re.compile(r"workspaces?(_buffers?)?$", re.IGNORECASE)
 _ALLOCATING = re.compile(r"^torch\.(empty|zeros|ones|full|rand|tensor)\w*$")
 
 
-def workspaces_of(linked: Linked, built: Callable[[str], Reach]) -> Iterator[Component]:
-    """One component for each class that is built and keeps a workspace.
+def workspaces_of(linked: Linked, built: Callable[[str], Reach]) -> Iterator[tuple[str, Component]]:
+    """One component for each class that is built and keeps a workspace, with the class.
 
     Args:
         built: whether this configuration makes objects of a class.
@@ -33,13 +33,16 @@ def workspaces_of(linked: Linked, built: Callable[[str], Reach]) -> Iterator[Com
         if kept:
             line, memory, path, _ = kept[0]
             reach: Reach = "yes" if any(store[3] == "yes" for store in kept) else "unresolved"
-            yield Component(
-                kind="workspace",
-                class_=info.qualname.rpartition(":")[2],
-                memory=memory,
-                reachable=worse(made, reach),
-                file=path,
-                line=line,
+            yield (
+                info.qualname,
+                Component(
+                    kind="workspace",
+                    class_=info.qualname.rpartition(":")[2],
+                    memory=memory,
+                    reachable=worse(made, reach),
+                    file=path,
+                    line=line,
+                ),
             )
 
 

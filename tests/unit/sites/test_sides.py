@@ -2,55 +2,14 @@
 
 from __future__ import annotations
 
-import textwrap
-
 import pytest
-from sgl_graph.analyzer.records.pathmap import PathEntry, Site
-from sgl_graph.analyzer.static.checkout.project import Project
+from sgl_graph.analyzer.records.pathmap import PathEntry
 from sgl_graph.analyzer.static.link.driver import link
-from sgl_graph.analyzer.static.linked import Linked
-from sgl_graph.analyzer.static.paths.chains import Chains
-from sgl_graph.analyzer.static.paths.finder import PathFinder
-from sgl_graph.analyzer.static.paths.inputs import PathInput
-from sgl_graph.analyzer.static.paths.reach import Reachability
-from sgl_graph.analyzer.static.paths.settings import PhaseSizes
-from sgl_graph.analyzer.static.sites.classify import Classifier, Surroundings
-from sgl_graph.analyzer.static.sites.families import family_of_site
-from sgl_graph.analyzer.static.sites.labels import Keys
-from sgl_graph.analyzer.static.sites.search import find_sites
 
-from .programs import MemorySources
+from .linked_paths import RUNNERS, linked_paths, linked_program
 
 ENTRY = "sglang.srt.scheduler:run"
-RUNNERS = """
-    import torch
-
-    class Table:
-        def __init__(self):
-            self.kept = {}
-
-        def record(self, key, fn):
-            graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph):
-                fn()
-            self.kept[key] = graph
-
-        def again(self, key):
-            self.kept[key].replay()
-
-    class DecodeGraphRunner:
-        def __init__(self, model_runner):
-            self.model_runner = model_runner
-            self.table = Table()
-            self.record_all()
-
-        def record_all(self):
-            for size in (1, 2):
-                self.table.record(size, lambda: size)
-
-        def step(self, size):
-            self.table.again(size)
-
+PREFILL = """
     class PrefillGraphRunner(DecodeGraphRunner):
         pass
 """
@@ -137,62 +96,17 @@ SCHEDULER = """
 """
 
 
-def _program(how: str) -> tuple[Project, Linked]:
-    texts = {
-        "runners": RUNNERS,
+def _program(how: str) -> dict[str, str]:
+    return {
+        "runners": RUNNERS + PREFILL,
         "workers": WORKERS,
         "algorithm": ALGORITHM.format(how=how),
         "scheduler": SCHEDULER,
     }
-    project = Project(MemorySources({f"sglang/srt/{name}.py": textwrap.dedent(text) for name, text in texts.items()}))
-    return project, link(
-        project, [ENTRY], kept_externals=("torch.cuda",), draft_parameters=frozenset({"is_draft_worker"})
-    )
 
 
 def _paths(how: str) -> dict[str, PathEntry]:
-    project, linked = _program(how)
-    found = find_sites(project)
-    reach = Reachability(linked, [ENTRY], found.owners.on_demand())
-    classifier = Classifier(found.owners, found.sites)
-    sites = []
-    for number, raw in enumerate(found.sites):
-        inspectability, reason = classifier.classify(raw, Surroundings(device="cuda"))
-        answer = reach.of_site(raw)
-        record = Site(
-            id=f"{raw.role}:{number}",
-            file=raw.scope.module.path,
-            line=raw.line,
-            qualname=raw.scope.public_name,
-            role=raw.role,  # type: ignore[arg-type]
-            api=raw.api,
-            family=family_of_site(raw),
-            gates=answer.gates,
-            reachable=answer.reachable,
-            trigger=answer.trigger,
-            why=answer.why,
-            inspectability=inspectability,
-            reason=reason.text,
-            reasons=(reason,),
-        )
-        sites.append((raw, record))
-    sizes = {phase: PhaseSizes(phase, (1, 2), None, (1, 2)) for phase in ("decode", "prefill")}
-    given = PathInput(
-        search=found,
-        sites=sites,
-        chains=Chains(linked, reach, [ENTRY]),
-        keys=Keys(found.owners),
-        settings={"speculative_algorithm": "ANY"},
-        unconfirmed=frozenset(),
-        open_phases=frozenset(),
-        buckets=sizes,
-        components=(),
-        worker="scheduler",
-        devices=classifier.devices_of_class,
-        devices_of=classifier.devices_of,
-        device="cuda",
-    )
-    return {path.name: path for path in PathFinder(given).find()}
+    return linked_paths(ENTRY, _program(how), algorithm="ANY")
 
 
 def _calls(path: PathEntry) -> list[str]:
@@ -240,7 +154,7 @@ def test_what_only_running_code_can_tell_leaves_the_draft_certain(how: str, expe
 
 
 def test_the_linker_tells_the_sides_apart() -> None:
-    _, linked = _program("self.own.capture()")
+    _, linked = linked_program(ENTRY, _program("self.own.capture()"))
     sides = linked.sides["sglang.srt.runners:DecodeGraphRunner"]
     assert {side: making.truth.value for side, making in sides.items()} == {False: "true", True: "true"}
     ways = [[step.caller.partition(":")[2] for step in way] for way in sides[True].ways]
@@ -254,6 +168,6 @@ def test_the_linker_tells_the_sides_apart() -> None:
 
 
 def test_without_the_parameter_nothing_is_told_apart() -> None:
-    project, _ = _program("self.own.capture()")
+    project, _ = linked_program(ENTRY, _program("self.own.capture()"))
     linked = link(project, [ENTRY], kept_externals=("torch.cuda",))
     assert linked.sides == {}

@@ -54,7 +54,9 @@ PROGRAM = """
 def test_who_keeps_a_workspace_of_whose_memory(tmp_path: Path) -> None:
     linked = program(tmp_path, PROGRAM, kept=("torch", "fusion")).linked
     built = {"main:Child": "yes", "main:Library": "unresolved", "main:Sized": "yes"}
-    found = list(workspaces_of(linked, lambda name: built.get(name, "no")))  # type: ignore[arg-type,return-value]
+    kept = list(workspaces_of(linked, lambda name: built.get(name, "no")))  # type: ignore[arg-type,return-value]
+    assert [name for name, _ in kept] == ["main:Child", "main:Library"]
+    found = [workspace for _, workspace in kept]
     text = (tmp_path / "main.py").read_text().split("\n")
     assert [(w.class_, w.memory, w.reachable, text[w.line - 1].strip()) for w in found] == [
         ("Child", "caching allocator", "unresolved", "self.workspace_buffer = shared"),

@@ -103,11 +103,17 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """A module that code which runs imports although the checkout has no such file, and what it takes from it."""
+    """A module that code which runs imports although the checkout has no such file, and what it takes from it.
+
+    Attributes:
+        file, line: the first of these imports.
+        importers: files that have one.
+    """
 
     names: frozenset[str]
     file: str
     line: int
+    importers: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from sgl_graph.analyzer.static.checkout.questions import question
 from sgl_graph.analyzer.static.extract.facts import Statement
 from sgl_graph.analyzer.static.link.cells import Cell
 from sgl_graph.analyzer.static.link.frame import Frame
@@ -13,6 +15,16 @@ from sgl_graph.analyzer.static.linked import Absent
 
 if TYPE_CHECKING:
     from sgl_graph.analyzer.static.link.interpreter import Interpreter
+
+
+#: Code by which a module may bind names that its text does not have.
+_BINDING = re.compile(rb"\b__getattr__\b|\bimport\s*\(?\s*\*|\bglobals\(\)|\bsys\.modules\b|\bsetattr\(")
+
+
+@question
+def may_bind(text: bytes, name: str) -> bool:
+    """Whether a module's text has a name as a word, or binds names that it does not have."""
+    return re.search(rb"\b%s\b" % re.escape(name.encode()), text) is not None or _BINDING.search(text) is not None
 
 
 class Imports:
@@ -47,6 +59,7 @@ class Imports:
             return True
         for name, renamed in s[4]:
             self._note(f"{module}.{name}")
+            self._missed_below(frame, module, name, s[1])
             reference = self._in.expressions.reference(module, name)
             frame.imports.add(renamed or name)
             self._in.assignments.bind(frame, renamed or name, just(reference))
@@ -59,15 +72,35 @@ class Imports:
 
     def _missed(self, frame: Frame, module: str, names: Iterable[str], line: int) -> None:
         """Note an import of a file that lies in no folder any more, unless the code is prepared for that."""
-        world = self._in.world
-        project = world.project
-        if self.typing or world.survey or frame.tolerant or project.has_module(module) or project.is_package(module):
+        project = self._in.world.project
+        if self._excused(frame) or project.has_module(module) or project.is_package(module):
             return
         if project.is_package(module.rpartition(".")[0]):
-            known = world.absent.get(module)
-            taken = frozenset(names) | (known.names if known is not None else frozenset())
-            first = (known.file, known.line) if known is not None else (frame.file, line)
-            world.absent[module] = Absent(taken, *first)
+            self._absent(frame, module, names, line)
+
+    def _missed_below(self, frame: Frame, package: str, name: str, line: int) -> None:
+        """Note `from package import name` where neither the package's own file nor one below it may give the name."""
+        project = self._in.world.project
+        below = f"{package}.{name}"
+        if self._excused(frame) or not project.is_package(package):
+            return
+        if project.has_module(below) or project.is_package(below) or name.startswith("_"):
+            return  # what is private to a package is often compiled
+        path = project.path_of(package)
+        if path is None or not project.questions.ask(path, may_bind, name):
+            self._absent(frame, below, (), line)
+
+    def _excused(self, frame: Frame) -> bool:
+        """Whether an import that fails here says nothing: it never runs, or the code is prepared for it."""
+        return bool(self.typing or self._in.world.survey or frame.tolerant)
+
+    def _absent(self, frame: Frame, module: str, names: Iterable[str], line: int) -> None:
+        world = self._in.world
+        known = world.absent.get(module)
+        if known is None:
+            known = Absent(frozenset(), frame.file, line, frozenset())
+        taken, importers = known.names | frozenset(names), known.importers | {frame.file}
+        world.absent[module] = Absent(taken, known.file, known.line, importers)
 
     def _star(self, frame: Frame, module: str) -> None:
         self._in.ensure_module(module)

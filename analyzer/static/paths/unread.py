@@ -45,11 +45,27 @@ def _where(absent: Absent) -> str:
 
 
 def _has_moved(project: Project, module: str, absent: Absent) -> bool:
-    """Whether a file of the same name, elsewhere in the checkout, gives all that is taken: only the import is wrong."""
-    last = module.rpartition(".")[2]
-    homes = [path for name in project.names() if name.rpartition(".")[2] == last if (path := project.path_of(name))]
-    names = sorted(absent.names)
-    return bool(names) and any(project.questions.ask(path, defines_all, *names) for path in homes)
+    """Whether only the import is wrong: the one file that has it takes the same from elsewhere, too, where it is defined.
+
+    That a file of the same name defines the same elsewhere proves nothing: many files are called `utils.py`, and what is
+    made for one device is made for others under the same names.
+    """
+    last, names = module.rpartition(".")[2], sorted(absent.names)
+    if not names or len(absent.importers) != 1:
+        return False
+    return any(
+        project.questions.ask(absent.file, takes_all, home, *names) and project.questions.ask(path, defines_all, *names)
+        for home in project.names()
+        if home.rpartition(".")[2] == last and (path := project.path_of(home)) is not None
+    )
+
+
+@question
+def takes_all(text: bytes, module: str, *names: str) -> bool:
+    """Whether a file imports all these names from a module, by its full name."""
+    statement = rb"^[ \t]*from[ \t]+%s[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)" % re.escape(module.encode())
+    taken = b" ".join(re.findall(statement, text, re.MULTILINE))
+    return all(re.search(rb"\b%s\b" % re.escape(name.encode()), taken) for name in names)
 
 
 @question

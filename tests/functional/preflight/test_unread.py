@@ -115,6 +115,43 @@ def test_a_file_that_is_gone_and_still_imported_leaves_what_it_may_lead_to_open(
 
 
 @pytest.mark.parametrize(
+    ("imported", "gone"),
+    [
+        # A package gives neither by its own file nor by one below it what is taken from it.
+        ("from sglang.srt import nowhere\n", "sglang/srt/nowhere.py"),
+        ("from sglang.srt.model_executor import runner, nothing_there\n", "sglang/srt/model_executor/nothing_there.py"),
+        # Another file of that name defines what is taken, and nobody takes it from there.
+        (
+            "from sglang.srt.model_executor.scheduler import run_scheduler_process\n",
+            "sglang/srt/model_executor/scheduler.py",
+        ),
+    ],
+)
+def test_a_submodule_that_is_gone_excludes_nothing_whatever_its_namesake_defines(
+    program: Program, checkout: Path, imported: str, gone: str
+) -> None:
+    prepend(checkout / SCHEDULER, imported)
+    (gap,) = material(mapped(program, checkout), "SGG061")
+    assert gone in gap and "not in this checkout" in gap
+
+
+def test_a_file_that_two_others_import_has_not_moved(program: Program, checkout: Path) -> None:
+    """One import beside the right one is a slip; two files that expect it show that it was there."""
+    stale = "from sglang.server_args import ServerArgs\n"
+    prepend(checkout / SCHEDULER, stale)
+    assert not material(mapped(program, checkout), "SGG061")
+    prepend(checkout / SRT / "managers" / "tp_worker.py", stale)
+    (gap,) = material(mapped(program, checkout), "SGG061")
+    assert "sglang/server_args.py" in gap
+
+
+def prepend(file: Path, imported: str) -> None:
+    """Put an import before all others of a file."""
+    text, first = file.read_text(), "from __future__ import annotations\n"
+    file.write_text(text.replace(first, first + imported) if first in text else imported + text)
+
+
+@pytest.mark.parametrize(
     ("imported", "words"),
     [
         ("try:\n    from sglang.srt.nowhere import thing\nexcept ImportError:\n    thing = None\n", ()),
@@ -129,10 +166,7 @@ def test_imports_that_code_is_prepared_for_or_that_are_only_wrong_exclude_as_bef
     program: Program, checkout: Path, imported: str, words: tuple[str, ...]
 ) -> None:
     whole = mapped(program, checkout)
-    scheduler = checkout / SCHEDULER
-    text = scheduler.read_text()
-    first = "from __future__ import annotations\n"
-    scheduler.write_text(text.replace(first, first + imported) if first in text else imported + text)
+    prepend(checkout / SCHEDULER, imported)
     made = mapped(program, checkout)
     assert {s.id: s.reachable for s in made.sites} == {s.id: s.reachable for s in whole.sites}
     assert not material(made, "SGG061")

@@ -153,13 +153,13 @@ def _make(project: Project, request: Request, launch: Launch, sources: CheckoutS
     on_step("resolving the configuration")
     configuration = resolve(project, launch)
 
-    def linker(entries: Sequence[str]) -> Linked:
+    def linker(entries: Sequence[str], capturing: Callable[[], frozenset[str]]) -> Linked:
         if not request.model_known:
             on_step(
                 "the model's configuration is not known: every model class of the checkout is followed, which takes "
                 "minutes and leaves much open; --model-config FILE is quicker and settles it"
             )
-        linked = _link(project, configuration, entries, _now_and_then(on_step))
+        linked = _link(project, configuration, entries, capturing, _now_and_then(on_step))
         project.note_lookups()
         return linked
 
@@ -200,7 +200,11 @@ def _now_and_then(on_step: Step) -> Callable[[int], None]:
 
 
 def _link(
-    project: Project, configuration: Configuration, entries: Sequence[str], on_progress: Callable[[int], None]
+    project: Project,
+    configuration: Configuration,
+    entries: Sequence[str],
+    capturing: Callable[[], frozenset[str]],
+    on_progress: Callable[[int], None],
 ) -> Linked:
     from sgl_graph.analyzer.static import profile
     from sgl_graph.analyzer.static.link.configured import ConfigurationOracle
@@ -235,6 +239,7 @@ def _link(
         kept_externals=profile.FOLLOWED_LIBRARIES,
         serving=serving,
         draft_parameters=profile.DRAFT_PARAMETERS,
+        capturing=capturing,
         on_progress=on_progress,
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 from sgl_graph.analyzer.records import pathmap as records
 from sgl_graph.analyzer.static import profile
@@ -32,7 +33,8 @@ from sgl_graph.analyzer.static.sites.labels import Keys
 from sgl_graph.analyzer.static.sites.rawsite import RawSite
 from sgl_graph.analyzer.static.sites.search import SiteSearch, find_sites
 
-Linker = Callable[[Sequence[str]], Linked]
+#: Links from entry functions; asks at its end for the classes whose objects capture.
+Linker = Callable[[Sequence[str], Callable[[], frozenset[str]]], Linked]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,16 +85,21 @@ def build(
         on_step: told what is being done.
     """
     settings = Settings(configuration)
+
+    @cache
+    def found_sites() -> SiteSearch:
+        on_step("looking for graph primitives")
+        return find_sites(project) if searched is None else searched()
+
     linked = None
     entries = [name for _, name in worker_entries(project) if _runs_here(name, settings)]
     missing = "" if entries else missing_entry(project, encoder=_encoder(settings))
     if linker is not None and settings.starts.value != "no" and not missing:
         on_step("linking from the worker's entry")
-        linked = linker(entries)
+        linked = linker(entries, lambda: found_sites().owners.capturing())
         if not request.model_known:
             linked.reached = without_model(linked)
-    on_step("looking for graph primitives")
-    search = find_sites(project) if searched is None else searched()
+    search = found_sites()
     unread = unread_by(project, linked)
     reach = Reachability(linked, entries, search.owners.on_demand(), unread) if linked is not None else None
     parts = Parts(search, linked)
@@ -229,8 +236,7 @@ def _paths(
 ) -> tuple[records.PathEntry, ...]:
     linked = parts.linked
     holdings = {name: info.attributes for name, info in linked.classes.items()} if linked is not None else None
-    owners = parts.search.owners
-    capturing = [*owners.runners.effects, *owners.composites.effects]
+    capturing = parts.search.owners.capturing()
     captured = Captured(linked, parts.search.types, capturing) if linked is not None else None
     finder = PathFinder(
         PathInput(

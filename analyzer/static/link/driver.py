@@ -9,9 +9,9 @@ import networkx as nx
 from sgl_graph.analyzer.static.checkout.project import Project
 from sgl_graph.analyzer.static.extract.text import render
 from sgl_graph.analyzer.static.link import sets, texts
+from sgl_graph.analyzer.static.link.alternatives import Alternatives
 from sgl_graph.analyzer.static.link.cells import Cell
 from sgl_graph.analyzer.static.link.certain import certain
-from sgl_graph.analyzer.static.link.frame import guards_of
 from sgl_graph.analyzer.static.link.interpreter import Interpreter
 from sgl_graph.analyzer.static.link.moments import Moments, Serving
 from sgl_graph.analyzer.static.link.oracle import NoOracle, Oracle
@@ -41,6 +41,7 @@ def link(
     kept_externals: tuple[str, ...] = (),
     serving: Serving | None = None,
     draft_parameters: frozenset[str] = frozenset(),
+    capturing: Callable[[], frozenset[str]] = frozenset,
     on_progress: Callable[[int], None] | None = None,
 ) -> Linked:
     """Link a checkout from its entry points.
@@ -53,6 +54,7 @@ def link(
         kept_externals: prefixes of access paths outside the checkout whose results are followed.
         serving: which functions begin to serve; None: no code is told apart by when it runs.
         draft_parameters: names of the parameters that tell a constructor that the object is for the draft model's worker.
+        capturing: asked at the end for the classes whose objects capture: of two that a test chooses between, start-up makes one.
         on_progress: called with the number of interpretations now and then.
     """
     depth = sys.getrecursionlimit()
@@ -60,7 +62,7 @@ def link(
     try:
         sets.reset()
         world = World(project, oracle or NoOracle(), kept_externals, draft_parameters)
-        return _link(world, entries, survey, serving, on_progress)
+        return _link(world, entries, survey, serving, capturing, on_progress)
     finally:
         sys.setrecursionlimit(depth)
 
@@ -70,6 +72,7 @@ def _link(
     entries: Sequence[str],
     survey: Iterable[str],
     serving: Serving | None,
+    capturing: Callable[[], frozenset[str]],
     on_progress: Callable[[int], None] | None,
 ) -> Linked:
     interpreter = Interpreter(world, on_progress, entries)
@@ -83,7 +86,10 @@ def _link(
     closures = world.closures.by_place()
     if surveyed:
         _survey(interpreter, surveyed)
-    linked = _assemble(world, entries, live, reached_names, Moments(world, entries, live.values(), serving))
+    moments = Moments(world, entries, live.values(), serving)
+    functions = {function.qualname: function for function in world.functions.values()}
+    alternatives = Alternatives(live.values(), capturing(), moments.once, functions.get)
+    linked = _assemble(world, entries, live, reached_names, moments, alternatives)
     linked.arguments, linked.made = given, made
     linked.closures = closures
     linked.sides = world.sides.found(linked.reached)
@@ -176,12 +182,13 @@ def _assemble(
     live: dict[tuple[str, int], CallRecord],
     reached_names: set[str],
     moments: Moments,
+    alternatives: Alternatives,
 ) -> Linked:
     graph: nx.MultiDiGraph[str] = nx.MultiDiGraph()
     calls: dict[str, list[Call]] = {}
     for key, record in world.records.items():
         alive = live.get(key)
-        call = _call(alive or record, alive is not None, moments)
+        call = _call(alive or record, alive is not None, moments, alternatives)
         calls.setdefault(call.caller, []).append(call)
         if alive is None:
             continue
@@ -210,10 +217,10 @@ def _assemble(
     )
 
 
-def _call(record: CallRecord, active: bool, moments: Moments) -> Call:
+def _call(record: CallRecord, active: bool, moments: Moments, alternatives: Alternatives) -> Call:
     e = record.expression
     callee = e[1] if e[0] == "c" else e
-    guards = moments.settled(record.caller, guards_of(record.firmest_guards()))
+    guards = moments.settled(record.caller, alternatives.guards(record.caller, record.firmest_guards()))
     return Call(
         caller=record.caller,
         module=record.module.name,

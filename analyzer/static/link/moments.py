@@ -28,10 +28,10 @@ class Moments:
     def __init__(
         self, world: World, entries: Sequence[str], live: Iterable[CallRecord], serving: Serving | None
     ) -> None:
-        turned = world.latches.turned_by() if serving is not None else {}
         self._requests: set[str] = set()
+        self._at_start: set[str] = set()
         self._open: dict[str, frozenset[str]] = {}
-        if serving is None or not turned:
+        if serving is None:
             return
         callees: dict[str, set[str]] = {}
         for record in live:
@@ -41,12 +41,16 @@ class Moments:
             name for targets in callees.values() for name in targets if serving.administration.search(_simple(name))
         }
         self._requests = _closure(callees, loops, administration)
-        at_start = _closure(callees, entries, loops | administration)
+        self._at_start = _closure(callees, entries, loops | administration)
         self._open = {
             name: functions
-            for name, functions in turned.items()
-            if functions & at_start and not functions & self._requests
+            for name, functions in world.latches.turned_by().items()
+            if functions & self._at_start and not functions & self._requests
         }
+
+    def once(self, function: str) -> bool:
+        """Whether start-up executes a function, and no request does."""
+        return function in self._at_start and function not in self._requests
 
     def settled(self, caller: str, guards: tuple[Guard, ...]) -> tuple[Guard, ...]:
         """Guards that rest on switches only where start-up both turns and asks them."""

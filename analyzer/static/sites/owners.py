@@ -275,6 +275,10 @@ class Owners:
                     entry = self.composites.effects.setdefault(method.owner, {})
                     entry[name] = entry.get(name, NOTHING) | effects
 
+    def capturing(self) -> frozenset[str]:
+        """Runners, and what captures by handing on to them."""
+        return frozenset((*self.runners.effects, *self.composites.effects))
+
     def on_demand(self) -> frozenset[str]:
         """Tables with a method of their own that captures or replays as it finds a graph or not.
 

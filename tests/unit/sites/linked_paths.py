@@ -95,7 +95,6 @@ def linked_paths(entry: str, modules: Mapping[str, str], *, algorithm: str | Non
         )
         sites.append((raw, record))
     components = components_of(project, linked, reach, ranks=2)
-    capturing = [*found.owners.runners.effects, *found.owners.composites.effects]
     given = PathInput(
         search=found,
         sites=sites,
@@ -107,7 +106,7 @@ def linked_paths(entry: str, modules: Mapping[str, str], *, algorithm: str | Non
         buckets={phase: PhaseSizes(phase, (1, 2), None, (1, 2)) for phase in ("decode", "prefill")},
         components=components,
         worker="scheduler",
-        captured=Captured(linked, found.types, capturing),
+        captured=Captured(linked, found.types, found.owners.capturing()),
         owners=Owners(linked, [name for name, _ in components]),
         devices=classifier.devices_of_class,
         devices_of=classifier.devices_of,

@@ -250,6 +250,7 @@ def _paths(
             buckets={sizes.phase: sizes for sizes in settings.buckets},
             components=components,
             worker=processes[0].role if processes else "scheduler",
+            linked=linked,
             captured=captured,
             owners=Owners(linked, [name for name, _ in components]) if linked is not None else None,
             holdings=holdings,

@@ -132,6 +132,9 @@ CAPTURED_MODES = {"prefill-full": "EXTEND"}
 #: Parameters by which the constructors of workers and model runners are told that the object is for the draft model.
 DRAFT_PARAMETERS = frozenset({"is_draft_worker"})
 
+#: How code asks whether a capture is under way, and does something else if so.
+CAPTURE_STATE = r"is_current_stream_capturing|is_(in_)?capture_mode|is_in_\w*cuda_?graph|is_capturing|in_capture"
+
 # -- processes and triggers ------------------------------------------------------------------------------------------
 
 #: Where the processes that may hold graphs start: role and qualified name. An encoder's ranks but the first are processes of

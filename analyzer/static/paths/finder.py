@@ -18,6 +18,7 @@ from sgl_graph.analyzer.records.pathmap import (
 from sgl_graph.analyzer.static import profile
 from sgl_graph.analyzer.static.paths.inputs import PathInput
 from sgl_graph.analyzer.static.paths.labels import PHASES, PathLabels
+from sgl_graph.analyzer.static.paths.nesting import Part, parents
 from sgl_graph.analyzer.static.paths.parts import has_own_pool, owner_of, short, strongest, worse
 from sgl_graph.analyzer.static.sites.classify import weakest
 from sgl_graph.analyzer.static.sites.families import family_of_name, is_draft
@@ -45,6 +46,7 @@ class PathFinder:
         self._by_class: dict[str, list[tuple[RawSite, Site]]] = {}
         self._constructions: dict[str, list[tuple[RawSite, Site]]] = {}
         self._labels = PathLabels(given)
+        self._entered: dict[str, Part] = {}
         for raw, site in given.sites:
             owner = owner_of(raw)
             if owner is not None:
@@ -71,7 +73,8 @@ class PathFinder:
                 found.append(self._table_path(table, without))
         found += self._loose_paths()
         found = [path for path in found if path.reachable != "no"]
-        found = self._nested(found)
+        around = parents(self._in, [self._entered[path.id] for path in found])
+        found = [path.model_copy(update={"nested_in": around.get(path.id)}) for path in found]
         return tuple(sorted(found, key=lambda p: (p.name, p.runner, p.backend, p.id)))
 
     # -- runners on tables
@@ -236,27 +239,6 @@ class PathFinder:
             found.append(self._entry(family, "target", name, name, sites, reachable, trigger, tuple(chain)))
         return found
 
-    def _nested(self, found: list[PathEntry]) -> list[PathEntry]:
-        """A path whose capturing function is handed to a split point is captured inside the segmented path."""
-        parents = [path.id for path in found if path.family == "prefill-breakable" and path.runner != path.backend]
-        handed = {
-            tag[5:]
-            for raw, _ in self._in.sites
-            if raw.form == "break-point"
-            for decorator in (raw.scope.decorators if raw.call is None else [raw.call.expression])
-            if decorator[0] == "c"
-            for argument in decorator[2]
-            for tag in self._types.evaluate(
-                raw.scope.parent or raw.scope, argument[2] if argument[0] == "k" else argument
-            )
-            if tag.startswith("func:")
-        }
-        names = {short(name) for name in handed}
-        return [
-            path.model_copy(update={"nested_in": parents[0]}) if parents and path.runner in names else path
-            for path in found
-        ]
-
     # -- common parts
 
     def _with_parts(self, table: str) -> list[str]:
@@ -318,6 +300,10 @@ class PathFinder:
         name = f"{role}:{family}"
         if PHASES.get(family) in self._in.open_phases:
             reachable = worse(reachable, "unresolved")  # what captures this phase, if anything, is not settled
+        identity = f"{name}:{short(runner)}:{short(table)}"
+        self._entered[identity] = Part(
+            identity, runner, table, [raw for raw, _ in sites], family == "prefill-breakable" and runner != table
+        )
         live = [(raw, site) for raw, site in sites if site.reachable != "no"]
         # All that the configuration builds counts: a call that the source does not show may lead to any of it.
         outside = [c for _, c in self._in.components if c.reachable != "no" and "not the caching allocator" in c.memory]
@@ -325,7 +311,7 @@ class PathFinder:
         fitting = [(raw, site) for raw, site in live or sites if self._fits(table, raw)]
         inspectability, reasons = self._class(fitting or list(sites), outside)
         return PathEntry(
-            id=f"{name}:{short(runner)}:{short(table)}",
+            id=identity,
             family=family,
             worker=self._in.worker,
             runner=short(runner),

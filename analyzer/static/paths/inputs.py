@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sgl_graph.analyzer.records.pathmap import Component, Site
+from sgl_graph.analyzer.static.linked import Linked
 from sgl_graph.analyzer.static.paths.captured import Captured, Owners
 from sgl_graph.analyzer.static.paths.chains import Chains
 from sgl_graph.analyzer.static.paths.settings import PhaseSizes
@@ -38,6 +39,8 @@ class PathInput:
     devices: Callable[[str], frozenset[str]] = lambda name: frozenset()
     devices_of: Callable[[RawSite], frozenset[str]] = lambda raw: frozenset()
     device: str | None = None
+    #: The call graph; None: not linked.
+    linked: Linked | None = None
     #: The code of a path, and the components that it comes to; None: not linked.
     captured: Captured | None = None
     owners: Owners | None = None

@@ -106,6 +106,7 @@ def linked_paths(entry: str, modules: Mapping[str, str], *, algorithm: str | Non
         buckets={phase: PhaseSizes(phase, (1, 2), None, (1, 2)) for phase in ("decode", "prefill")},
         components=components,
         worker="scheduler",
+        linked=linked,
         captured=Captured(linked, found.types, found.owners.capturing()),
         owners=Owners(linked, [name for name, _ in components]),
         devices=classifier.devices_of_class,

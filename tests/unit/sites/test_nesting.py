@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from .linked_paths import linked_paths
+from .test_sites import SEGMENTS
 
 ENTRY = "sglang.srt.server:run"
 INNER = """
@@ -112,3 +113,45 @@ def test_what_two_runners_share_nests_neither_in_the_other() -> None:
 )
 def test_what_may_run_elsewhere_is_nested_in_nothing(program: dict[str, str]) -> None:
     assert nested(**program) == OUTSIDE
+
+
+SPLIT = """
+    import torch
+    from sglang.srt.segments import Table, split
+
+    kept = {}
+
+    def tune(work):
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            work()
+        kept[0] = graph
+        kept[0].replay()
+
+    def layer():
+        pass
+
+    tuned = split(%s)
+
+    class PrefillGraphRunner:
+        def __init__(self):
+            self.table = Table()
+            self.table.record(1, lambda: tuned(layer))
+
+        def step(self):
+            self.table.again(1)
+
+    def run():
+        tune(layer)
+        PrefillGraphRunner().step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("handed", "around"), [("tune", "target:prefill-breakable:PrefillGraphRunner:Table"), ("layer", None)]
+)
+def test_what_is_handed_to_a_split_point_captures_inside_the_segmented_path(handed: str, around: str | None) -> None:
+    found = linked_paths(ENTRY, {"segments": SEGMENTS, "server": SPLIT % handed})
+    assert {name: path.nested_in for name, path in found.items()} == {
+        "target:prefill-breakable": None, "target:other": around,
+    }  # fmt: skip

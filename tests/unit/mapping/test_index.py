@@ -70,3 +70,22 @@ def test_there_are_no_collections_within_and_then_as_before(enabled: bool) -> No
         assert gc.isenabled() is enabled
     finally:
         gc.enable()
+
+
+def test_what_was_made_within_is_not_gone_through_right_afterwards() -> None:
+    gone_through: list[int] = []
+
+    def note(phase: str, details: dict[str, int]) -> None:
+        if phase == "start":
+            gone_through.append(len(gc.get_objects(0)) + len(gc.get_objects(1)))
+
+    with no_collections():
+        made = [[number] for number in range(100_000)]
+    gc.callbacks.append(note)
+    try:
+        more = [[number] for number in range(5_000)]
+    finally:
+        gc.callbacks.remove(note)
+    assert gone_through and max(gone_through) < 10_000
+    assert gc.get_freeze_count() == 0
+    assert len(made) + len(more) == 105_000

@@ -15,6 +15,16 @@ _TOKENS = re.compile(
     rb"(?:CUDA|NPU|XPU|MUSA)Graph\b|cudaGraph[A-Z]|hipGraph[A-Z]|cuGraph[A-Z]|StreamBeginCapture|graph_pool_handle"
     rb"|capture_begin|make_graphed_callables|\.graph\(|\.cuda_graph\b|torchair|\.region\(|torch\.compile\("
 )
+#: One of these is part of whatever the pattern finds.
+_WORDS = (
+    b"CUDAGraph", b"NPUGraph", b"XPUGraph", b"MUSAGraph", b"cudaGraph", b"hipGraph", b"cuGraph", b"StreamBeginCapture",
+    b"graph_pool_handle", b"capture_begin", b"make_graphed_callables", b".graph(", b".cuda_graph", b"torchair", b".region(",
+    b"torch.compile(",
+)  # fmt: skip
+
+
+def _has_token(source: bytes) -> bool:
+    return any(word in source for word in _WORDS) and _TOKENS.search(source) is not None
 
 
 class TextIndex:
@@ -30,7 +40,7 @@ class TextIndex:
         # Nobody can say what such a file holds: it is handed out, so that the map says that it was not read.
         self._lost = [path for path, source in self._texts.items() if not source and project.sources.problem(path)]
         self._hinted = [path for path, source in self._texts.items() if any(hint in source for hint in _HINTS)]
-        self._first = self._lost + [path for path in self._hinted if _TOKENS.search(self._texts[path])]
+        self._first = self._lost + [path for path in self._hinted if _has_token(self._texts[path])]
         project.prefetch(module_name(path)[0] for path in self._first)
 
     def first(self) -> list[str]:
@@ -73,7 +83,7 @@ def round_of(text: bytes, rounds: Iterable[list[Any]]) -> int | None:
     has_hint = any(hint in text for hint in _HINTS)
     for number, (kind, *looked_for) in enumerate(rounds):
         if kind == "tokens":
-            found = has_hint and _TOKENS.search(text) is not None
+            found = has_hint and _has_token(text)
         elif kind == "names":
             found = any(_mentions(text, names) for names in _split(looked_for[0]))
         else:

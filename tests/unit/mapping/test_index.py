@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable
 
 import pytest
+from sgl_graph.analyzer.static.checkout import textindex
 from sgl_graph.analyzer.static.checkout.project import Project, headers_in
 from sgl_graph.analyzer.static.checkout.textindex import TextIndex
 from sgl_graph.runtime.mapping import no_collections
@@ -89,3 +90,41 @@ def test_what_was_made_within_is_not_gone_through_right_afterwards() -> None:
     assert gone_through and max(gone_through) < 10_000
     assert gc.get_freeze_count() == 0
     assert len(made) + len(more) == 105_000
+
+
+def test_the_words_that_are_looked_for_first_miss_nothing_that_the_pattern_finds() -> None:
+    parts = (
+        "CUDA",
+        "NPU",
+        "XPU",
+        "MUSA",
+        "cuda",
+        "hip",
+        "cu",
+        "Graph",
+        "Launch",
+        "launch",
+        "Stream",
+        "Begin",
+        "Capture",
+        "s",
+        " ",
+    )
+    parts += (
+        "graph_pool_handle",
+        "capture_begin",
+        "make_graphed_callables",
+        ".graph",
+        "(",
+        ".cuda_graph",
+        "torchair",
+        ".region",
+        "torch.compile",
+    )
+    found = 0
+    for words in itertools.product(parts, repeat=3):
+        text = "".join(words).encode()
+        wanted = textindex._TOKENS.search(text) is not None
+        assert textindex._has_token(text) == wanted, text
+        found += wanted
+    assert found > 1000

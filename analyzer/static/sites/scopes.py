@@ -322,17 +322,14 @@ class _Builder:
             scope.attributes.append((target[1], target[2], binding))
 
     def _expression(
-        self,
-        scope: Scope,
-        item: Any,
-        tests: tuple[Test, ...],
-        loops: tuple[Expression, ...],
-        *,
-        entered: bool = False,
+        self, scope: Scope, item: Any, tests: tuple[Test, ...], loops: tuple[Expression, ...], *, entered: bool = False
     ) -> None:
         if not isinstance(item, list) or not item:
             return
         operation = item[0]
+        while operation == "a":  # most expressions are chains of these on a name
+            item = item[1]
+            operation = item[0]
         if operation == "c":
             scope.calls.append(CallFact(item, item[3], entered, tests, loops))
             self._expression(scope, item[1], tests, loops)

@@ -18,9 +18,10 @@ def extract(source: bytes) -> f.ModuleFacts:
     """Facts of one file's bytes. Never raises for bad source: the facts then carry the reason."""
     if b"\0" in source:
         return f.failed("holds NUL bytes: not Python source")
-    lines = Lines.of(source)
-    with alone:
-        return _extracted(source, lines)
+    with (
+        alone
+    ):  # the standard parser is for one thread at a time as well: CPython counts its depth for all of them together
+        return _extracted(source, Lines.of(source))
 
 
 def _extracted(source: bytes, lines: Lines | None) -> f.ModuleFacts:

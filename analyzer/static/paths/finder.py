@@ -20,6 +20,7 @@ from sgl_graph.analyzer.static.paths.inputs import PathInput
 from sgl_graph.analyzer.static.paths.labels import PHASES, PathLabels
 from sgl_graph.analyzer.static.paths.nesting import Part, parents
 from sgl_graph.analyzer.static.paths.parts import has_own_pool, owner_of, short, strongest, worse
+from sgl_graph.analyzer.static.paths.unseen import with_unseen
 from sgl_graph.analyzer.static.sites.classify import weakest
 from sgl_graph.analyzer.static.sites.families import family_of_name, is_draft
 from sgl_graph.analyzer.static.sites.owners import CAPTURES, outermost
@@ -73,6 +74,7 @@ class PathFinder:
                 found.append(self._table_path(table, without))
         found += self._loose_paths()
         found = [path for path in found if path.reachable != "no"]
+        found = with_unseen(found, [component for _, component in self._in.components], frozenset(self._in.unconfirmed))
         around = parents(self._in, [self._entered[path.id] for path in found])
         found = [path.model_copy(update={"nested_in": around.get(path.id)}) for path in found]
         return tuple(sorted(found, key=lambda p: (p.name, p.runner, p.backend, p.id)))

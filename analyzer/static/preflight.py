@@ -114,7 +114,7 @@ def build(
     )
     around = Surroundings(device=request.device.kind, saver_active=saver and linked is not None)
     classifier = Classifier(search.owners, search.sites)
-    parts.sites = _records(search, classifier, reached, around)
+    parts.sites = site_records(search, classifier, reached, around)
     chains = Chains(linked, reach, entries)
     processes = workers(project, settings.values, linked.reached if linked is not None else ())
     found: tuple[tuple[str, records.Component], ...] = ()
@@ -195,9 +195,10 @@ def _in_open_phase(raw: RawSite, answer: Reached, settings: Settings) -> Reached
     return replace(answer, reachable="unresolved", why=f"what captures the {phase} phase, if anything, is open")
 
 
-def _records(
+def site_records(
     search: SiteSearch, classifier: Classifier, reached: Sequence[Reached], around: Surroundings
 ) -> list[tuple[RawSite, records.Site]]:
+    """Primitives as maps list them, each with where it is reached and what can be proved of it."""
     counts: Counter[str] = Counter()
     found = []
     for raw, answer in zip(search.sites, reached, strict=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping
 
-from sgl_graph.analyzer.records.pathmap import PathEntry, Site
+from sgl_graph.analyzer.records.pathmap import PathEntry
 from sgl_graph.analyzer.static import profile
 from sgl_graph.analyzer.static.checkout.project import Project
 from sgl_graph.analyzer.static.link.driver import link
@@ -17,8 +17,8 @@ from sgl_graph.analyzer.static.paths.finder import PathFinder
 from sgl_graph.analyzer.static.paths.inputs import PathInput
 from sgl_graph.analyzer.static.paths.reach import Reachability
 from sgl_graph.analyzer.static.paths.settings import PhaseSizes
+from sgl_graph.analyzer.static.preflight import site_records
 from sgl_graph.analyzer.static.sites.classify import Classifier, Surroundings
-from sgl_graph.analyzer.static.sites.families import family_of_site
 from sgl_graph.analyzer.static.sites.labels import Keys
 from sgl_graph.analyzer.static.sites.search import find_sites
 
@@ -73,27 +73,8 @@ def linked_paths(entry: str, modules: Mapping[str, str], *, algorithm: str | Non
     found = find_sites(project)
     reach = Reachability(linked, [entry], found.owners.on_demand())
     classifier = Classifier(found.owners, found.sites)
-    sites = []
-    for number, raw in enumerate(found.sites):
-        inspectability, reason = classifier.classify(raw, Surroundings(device="cuda"))
-        answer = reach.of_site(raw)
-        record = Site(
-            id=f"{raw.role}:{number}",
-            file=raw.scope.module.path,
-            line=raw.line,
-            qualname=raw.scope.public_name,
-            role=raw.role,  # type: ignore[arg-type]
-            api=raw.api,
-            family=family_of_site(raw),
-            gates=answer.gates,
-            reachable=answer.reachable,
-            trigger=answer.trigger,
-            why=answer.why,
-            inspectability=inspectability,
-            reason=reason.text,
-            reasons=(reason,),
-        )
-        sites.append((raw, record))
+    answers = [reach.of_site(raw) for raw in found.sites]
+    sites = site_records(found, classifier, answers, Surroundings(device="cuda"))
     components = components_of(project, linked, reach, ranks=2)
     given = PathInput(
         search=found,

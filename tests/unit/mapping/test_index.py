@@ -57,9 +57,16 @@ def test_headers_are_lines_that_begin_so() -> None:
             assert headers_in(text) == len(pattern.findall(text)), text
 
 
+@pytest.fixture
+def fresh_collector() -> None:
+    """The collector as a process begins with it: a command that an earlier test ran in this one froze what it had made."""
+    gc.unfreeze()
+    gc.enable()
+
+
+@pytest.mark.usefixtures("fresh_collector")
 @pytest.mark.parametrize("enabled", [True, False])
 def test_there_are_no_collections_within_and_then_as_before(enabled: bool) -> None:
-    assert gc.isenabled()
     if not enabled:
         gc.disable()
     try:
@@ -73,12 +80,26 @@ def test_there_are_no_collections_within_and_then_as_before(enabled: bool) -> No
         gc.enable()
 
 
+@pytest.mark.usefixtures("fresh_collector")
 def test_what_was_made_within_is_old_right_afterwards() -> None:
     with no_collections():
         made = [[number] for number in range(100_000)]
     young = {id(one) for generation in (0, 1) for one in gc.get_objects(generation)}
     assert not young & {id(one) for one in made}
     assert gc.get_freeze_count() == 0
+
+
+@pytest.mark.usefixtures("fresh_collector")
+def test_what_others_froze_stays_frozen() -> None:
+    gc.freeze()
+    frozen = gc.get_freeze_count()
+    assert frozen > 0
+    try:
+        with no_collections():
+            pass
+        assert gc.get_freeze_count() == frozen
+    finally:
+        gc.unfreeze()
 
 
 def test_the_words_that_are_looked_for_first_miss_nothing_that_the_pattern_finds() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, TypeVar
 
 from sgl_graph.analyzer.static.link.sets import interned
@@ -60,7 +61,9 @@ class Cell:
             self.constants = 1 if _counts(value) else 0
             self.values = values
             return True
-        new = values - own if own else values
+        new: Collection[Value] = values - own if own else values
+        if self.constants + len(new) > _MOST_CONSTANTS:
+            new = sorted(new, key=repr)  # which of them are kept does not hang on where objects lie in memory
         added: set[Value] = set()
         for value in new:
             if _counts(value):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -257,6 +258,15 @@ def test_more_scalars_than_a_cell_holds_are_unknown() -> None:
         cell.grow(just(Constant.of(number)))
     assert UNKNOWN in cell.values
     assert len(cell.values) < 60
+
+
+def test_which_scalars_a_cell_keeps_does_not_hang_on_their_order_in_memory() -> None:
+    texts = [f"{number:02}" for number in range(60)]
+    random.Random(7).shuffle(texts)
+    cell = Cell()
+    cell.grow(frozenset([Constant.of(text) for text in texts]))
+    assert {v.value for v in cell.values if isinstance(v, Constant)} == {f"{number:02}" for number in range(40)}
+    assert UNKNOWN in cell.values
 
 
 def test_names_and_texts_of_bodies_are_shared() -> None:

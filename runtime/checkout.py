@@ -105,7 +105,7 @@ class CheckoutSources:
         self._fresh: list[tuple[str, bytes]] = []
         #: Whose turn it is, of the threads that read this checkout.
         self.turns = Turns()
-        self._parsers = Parsers(max(1, jobs), readers=lambda: self.turns.running)
+        self._parsers = Parsers(max(1, jobs), readers=lambda: self.turns.running, spare=_processors() > jobs)
         self.reading = Reading()
 
     def paths(self) -> list[str]:
@@ -205,6 +205,11 @@ class CheckoutSources:
         except OSError as error:
             self._problems[path] = f"cannot be read: {error.strerror}"
             return b""
+
+
+def _processors() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _walk(base: Path, folders: tuple[str, ...], excluded: frozenset[str], lost: dict[str, str]) -> Iterable[str]:

@@ -28,12 +28,21 @@ _Answer = Future[tuple[bytes, bool]]
 class Parsers:
     """So many processes, started when there is something to parse; each is fed by a thread that waits for it.
 
-    One process less is at work, if there are several, while one of the threads that read the answers has something else to do than to wait for one.
+    One process less is at work, if there are several, while one of the threads that read the answers has something else to do than to wait for one,
+    unless there is a processor to spare for those.
     """
 
-    def __init__(self, jobs: int, command: Sequence[str] = _COMMAND, *, readers: Callable[[], int] = lambda: 1) -> None:
+    def __init__(
+        self,
+        jobs: int,
+        command: Sequence[str] = _COMMAND,
+        *,
+        readers: Callable[[], int] = lambda: 1,
+        spare: bool = False,
+    ) -> None:
         self._command = command
         self._readers = readers
+        self._spare = spare
         self._pending: dict[str, _Answer] = {}
         self._threads: list[threading.Thread] = []
         self._jobs = jobs
@@ -132,7 +141,8 @@ class Parsers:
 
     def _may_go_on(self) -> bool:
         """Whether there is something to do: a file that may be parsed now, or an end to make."""
-        at_once = self._jobs if self._awaited >= self._readers() else max(1, self._jobs - 1)
+        all_at_work = self._spare or self._awaited >= self._readers()
+        at_once = self._jobs if all_at_work else max(1, self._jobs - 1)
         return self._closed or (bool(self._waiting) and self._running < at_once)
 
     def _parsed(self, process: _Process | None, data: bytes) -> tuple[_Process | None, tuple[bytes, bool]]:

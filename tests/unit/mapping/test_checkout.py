@@ -18,7 +18,7 @@ import psutil
 import pytest
 from sgl_graph.analyzer.static.extract import facts as f
 from sgl_graph.analyzer.static.extract.nesting import too_deep
-from sgl_graph.runtime import parsers
+from sgl_graph.runtime import checkout, parsers
 from sgl_graph.runtime.checkout import CheckoutSources, locate
 from sgl_graph.runtime.fact_store import FactStore, extractor_digest
 
@@ -217,6 +217,31 @@ def test_a_core_is_left_to_the_readers_until_all_of_them_wait() -> None:
     assert overlaps([span(made.result(name + "again")[0]) for name in names]) > 0
     made.close()
     assert not own_parsers(before)
+
+
+def test_all_parsers_are_at_work_where_the_readers_have_a_core_of_their_own() -> None:
+    made = parsers.Parsers(2, (sys.executable, "-c", SLOW), readers=lambda: 2, spare=True)
+    for name in ("first", "second"):
+        made.submit(name, name.encode())
+    made.result("first")
+    made.result("second")  # both have begun
+    names = [f"file{number}" for number in range(12)]
+    for name in names:
+        made.submit(name, name.encode())
+    made.result(names[-1])
+    assert overlaps(unasked(made, names)) > 0
+    made.close()
+
+
+@pytest.mark.parametrize(("processors", "spare"), [(2, False), (3, True)])
+def test_a_core_is_left_only_where_there_is_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, processors: int, spare: bool
+) -> None:
+    monkeypatch.setattr(checkout, "_processors", lambda: processors)
+    asked: list[tuple[int, bool]] = []
+    monkeypatch.setattr(checkout, "Parsers", lambda jobs, *, readers, spare: asked.append((jobs, spare)))
+    CheckoutSources(tmp_path, FactStore(None), jobs=2)
+    assert asked == [(2, spare)]
 
 
 def test_what_one_reader_waits_for_urgently_comes_before_what_another_waits_for() -> None:

@@ -22,25 +22,13 @@ from sgl_graph.analyzer.static.sites.classify import Classifier, Surroundings
 from sgl_graph.analyzer.static.sites.labels import Keys
 from sgl_graph.analyzer.static.sites.search import find_sites
 
+from .capturing_programs import TABLE
 from .programs import MemorySources
 
 #: A table of graphs, and a runner that captures two sizes into it.
-RUNNERS = """
-    import torch
-
-    class Table:
-        def __init__(self):
-            self.kept = {}
-
-        def record(self, key, fn):
-            graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph):
-                fn()
-            self.kept[key] = graph
-
-        def again(self, key):
-            self.kept[key].replay()
-
+RUNNERS = (
+    TABLE
+    + """
     class DecodeGraphRunner:
         def __init__(self, model_runner):
             self.model_runner = model_runner
@@ -57,6 +45,7 @@ RUNNERS = """
         def step(self, size):
             self.table.again(size)
 """
+)
 
 
 def linked_program(entry: str, modules: Mapping[str, str]) -> tuple[Project, Linked]:

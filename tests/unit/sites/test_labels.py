@@ -140,6 +140,19 @@ def test_where_the_graph_is_filed_says_more_than_where_its_record_was_made() -> 
     assert key_of(program, "Table") == ("count", "count", 20)
 
 
+#: Methods of a class that keeps its graphs itself.
+CAPTURES_ONE = """
+            def capture_one(self, size):
+                graph = torch.cuda.CUDAGraph()
+                with torch.cuda.graph(graph):
+                    print(size)
+                return graph
+
+            def replay(self, size):
+                self.graphs[size].replay()
+"""
+
+
 def test_a_method_that_is_borrowed_from_another_class_files_the_graph() -> None:
     """`Runner.capture(self)`: the lender's loop files what the borrower's own method captures."""
     found = search(
@@ -153,16 +166,8 @@ def test_a_method_that_is_borrowed_from_another_class_files_the_graph() -> None:
             def capture(self):
                 for size in (1, 2):
                     self.graphs[size] = self.capture_one(size)
-
-            def capture_one(self, size):
-                graph = torch.cuda.CUDAGraph()
-                with torch.cuda.graph(graph):
-                    print(size)
-                return graph
-
-            def replay(self, size):
-                self.graphs[size].replay()
-        """,
+        """
+        + CAPTURES_ONE,
         draft="""
         import torch
         from sglang.srt.runner import Runner
@@ -171,16 +176,8 @@ def test_a_method_that_is_borrowed_from_another_class_files_the_graph() -> None:
             def __init__(self):
                 self.graphs = {}
                 Runner.capture(self)
-
-            def capture_one(self, size):
-                graph = torch.cuda.CUDAGraph()
-                with torch.cuda.graph(graph):
-                    print(size)
-                return graph
-
-            def replay(self, size):
-                self.graphs[size].replay()
-        """,
+        """
+        + CAPTURES_ONE,
     )
     key = Keys(found.owners).of_class("sglang.srt.draft:DraftRunner")
     assert key is not None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from .capturing_programs import SEGMENTS
 from .linked_paths import linked_paths
-from .test_sites import SEGMENTS
 
 ENTRY = "sglang.srt.server:run"
 INNER = """

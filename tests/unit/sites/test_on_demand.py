@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .capturing_programs import BASE, TABLE_OF_BASE
 from .programs import search
 
 TABLES = """
@@ -55,3 +56,27 @@ def test_tables_that_capture_when_they_are_asked_to_run() -> None:
         owners.tables.effects
     )
     assert owners.on_demand() == {"sglang.srt.tables:Lazy"}
+
+
+def test_a_table_that_captures_what_a_replay_misses_does_so_on_demand() -> None:
+    lazy = """
+        import torch
+
+        class Lazy:
+            def __init__(self):
+                self.graphs = {}
+
+            def make(self, key, fn):
+                graph = torch.cuda.CUDAGraph()
+                with torch.cuda.graph(graph):
+                    fn()
+                self.graphs[key] = graph
+
+            def run(self, key, fn):
+                if key not in self.graphs:
+                    self.make(key, fn)
+                self.graphs[key].replay()
+    """
+    found = search(lazy=lazy, backend=TABLE_OF_BASE, base=BASE).owners
+    assert found.on_demand() == {"sglang.srt.lazy:Lazy"}
+    assert "sglang.srt.backend:Whole" in found.tables

@@ -14,12 +14,13 @@ from sgl_graph.analyzer.static.sites.classify import Classifier, Surroundings
 from sgl_graph.analyzer.static.sites.families import family_of_site
 from sgl_graph.analyzer.static.sites.labels import Keys
 
+from .capturing_programs import SEGMENTS
 from .programs import search
-from .test_sites import SEGMENTS
 
-BACKENDS = """
-    import torch
+#: What tables are asked for, and a table of whole graphs.
+WHOLE = """
     from abc import ABC, abstractmethod
+    import torch
 
     class Backend(ABC):
         @abstractmethod
@@ -27,6 +28,9 @@ BACKENDS = """
 
         @abstractmethod
         def again(self, key): ...
+
+        @abstractmethod
+        def forget(self): ...
 
     class Whole(Backend):
         def __init__(self):
@@ -41,13 +45,45 @@ BACKENDS = """
         def again(self, key):
             self.kept[key].replay()
 
+        def forget(self):
+            self.kept.clear()
+"""
+BACKENDS = (
+    WHOLE
+    + """
     class Compiled(Backend):
         def record(self, key, fn):
             fn()
 
         def again(self, key):
             pass
+
+        def forget(self):
+            pass
 """
+)
+SEGMENTING = (
+    WHOLE
+    + """
+    from sglang.srt.segments import Recording, Segments
+
+    class InPieces(Backend):
+        def __init__(self):
+            self.kept = {}
+
+        def record(self, key, fn):
+            graph = Segments()
+            with Recording(graph):
+                fn()
+            self.kept[key] = graph
+
+        def again(self, key):
+            self.kept[key].run_all()
+
+        def forget(self):
+            self.kept.clear()
+"""
+)
 PIECES = """
     import torch
 
@@ -273,53 +309,6 @@ def test_a_runner_that_keeps_its_graphs_itself_verifies_where_a_draft_proposes()
     ]
 
 
-ENDING = """
-    from abc import ABC, abstractmethod
-    import torch
-    from sglang.srt.segments import Recording, Segments
-
-    class Backend(ABC):
-        @abstractmethod
-        def record(self, key, fn): ...
-
-        @abstractmethod
-        def again(self, key): ...
-
-        @abstractmethod
-        def forget(self): ...
-
-    class Whole(Backend):
-        def __init__(self):
-            self.kept = {}
-
-        def record(self, key, fn):
-            graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph):
-                fn()
-            self.kept[key] = graph
-
-        def again(self, key):
-            self.kept[key].replay()
-
-        def forget(self):
-            self.kept.clear()
-
-    class InPieces(Backend):
-        def __init__(self):
-            self.kept = {}
-
-        def record(self, key, fn):
-            graph = Segments()
-            with Recording(graph):
-                fn()
-            self.kept[key] = graph
-
-        def again(self, key):
-            self.kept[key].run_all()
-
-        def forget(self):
-            self.kept.clear()
-"""
 RECAPTURING = """
     from sglang.srt.backends import Backend, InPieces, Whole
 
@@ -346,7 +335,7 @@ RECAPTURING = """
 @pytest.mark.parametrize("held", ["Whole", "InPieces"])
 def test_what_ends_graphs_of_any_table_takes_nothing_from_a_path_on_one(held: str) -> None:
     """The call may end segments, and is partial itself; neither graphs as a whole nor segments are out of sight for it."""
-    program = {"segments": SEGMENTS, "backends": ENDING, "prefill_runner": RECAPTURING}
+    program = {"segments": SEGMENTS, "backends": SEGMENTING, "prefill_runner": RECAPTURING}
     found = [
         path for path in entries({"backend": f"backends:{held}"}, **program) if path.runner == "PrefillGraphRunner"
     ]

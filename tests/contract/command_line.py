@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import re
 import sys
@@ -25,15 +26,19 @@ class Answer:
 
 
 def call(*arguments: str) -> Answer:
-    """Call the program in this process, exactly as its console script does."""
+    """Call the program in this process, exactly as its console script does; what a process that ends leaves is put back."""
     out, err = io.StringIO(), io.StringIO()
     code = 0
+    hook = sys.excepthook
     with patched_arguments(*arguments), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             main()
         except SystemExit as stop:
             assert isinstance(stop.code, int)
             code = stop.code
+        finally:
+            gc.unfreeze()
+            sys.excepthook = hook
     return Answer(code, out.getvalue(), err.getvalue())
 
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import archives
+from tests.fakes import archives
 
 __all__ = ["archives", "call", "resign", "verdicts"]
 

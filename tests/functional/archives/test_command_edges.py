@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "fakes"))
-from archive_calls import archives, call, verdicts
+from tests.fakes.archive_calls import archives, call, verdicts
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -11,8 +10,7 @@ from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "fakes"))
-from archive_calls import archives, call, resign, verdicts
+from tests.fakes.archive_calls import archives, call, resign, verdicts
 
 
 def exported(root: Path, to: Path, *options: str) -> tuple[Path, str, str]:

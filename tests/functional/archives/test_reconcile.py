@@ -8,15 +8,13 @@ import io
 import json
 import os
 import subprocess
-import sys
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "fakes"))
-from archive_calls import archives, call, resign, verdicts
+from tests.fakes.archive_calls import archives, call, resign, verdicts
 
 
 def tree(root: Path) -> dict[str, tuple[str, int]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 from pathlib import Path
 from typing import Any, get_args
 
@@ -19,8 +18,7 @@ from sgl_graph.analyzer.static.rules import RULES
 from sgl_graph.cli.app import build
 from typer.testing import CliRunner
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "fakes"))
-from archive_calls import archives, call
+from tests.fakes.archive_calls import archives, call
 
 ROOT = Path(__file__).parents[3]
 

@@ -5,7 +5,6 @@ Every fault with one and with four ranks is in `tests/functional/miniserve/test_
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import subprocess
@@ -15,15 +14,11 @@ from typing import Any
 
 import pytest
 
+from tests.fakes import miniserve_map as maps
+
 ROOT = Path(__file__).parents[3] / "fixtures" / "miniserve"
 FAULTS = json.loads((ROOT / "faults.json").read_text())
 CLEAN = {"lifetime": "PASS", "numerical": "PASS", "coverage": "PASS"}
-_SPEC = importlib.util.spec_from_file_location(
-    "miniserve_map", Path(__file__).parents[2] / "fakes" / "miniserve_map.py"
-)
-assert _SPEC is not None and _SPEC.loader is not None
-maps = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(maps)
 
 
 def run(

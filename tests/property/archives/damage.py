@@ -30,8 +30,9 @@ from sgl_graph.analyzer.records.receipts import FIRST_LINK, seal_line
 from sgl_graph.runtime.archive import pretty_json
 from sgl_graph.runtime.inspection import inspect, recompute
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "fakes"))
-import archives
+if not __package__:  # started as a command
+    sys.path.insert(0, str(Path(__file__).parents[3]))
+from tests.fakes import archives
 
 VARIANTS = {
     "clean": archives.Made(),

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
 
 import pytest
 
-_SPEC = importlib.util.spec_from_file_location("archive_damage", Path(__file__).with_name("damage.py"))
-assert _SPEC is not None and _SPEC.loader is not None
-damage = importlib.util.module_from_spec(_SPEC)
-sys.modules["archive_damage"] = damage
-_SPEC.loader.exec_module(damage)
+from tests.property.archives import damage
 
 
 @pytest.mark.timeout(120)

@@ -6,7 +6,6 @@ import hashlib
 import json
 import random
 import shutil
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,8 +20,7 @@ from sgl_graph.runtime.archive import pretty_json
 from sgl_graph.runtime.exporting import export
 from sgl_graph.runtime.inspection import inspect, recompute
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "fakes"))
-import archives
+from tests.fakes import archives
 
 _MARK = "@@hostile@@"
 HOSTILE = {

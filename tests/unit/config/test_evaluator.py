@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import pytest
 from sgl_graph.analyzer.static.config.facts import LaunchFacts
 from sgl_graph.analyzer.static.config.journal import Raised
@@ -13,11 +9,8 @@ from sgl_graph.analyzer.static.config.model import configuration
 from sgl_graph.analyzer.static.config.possibilities import options_of, single, unknown
 from sgl_graph.analyzer.static.config.values import Fuzzy
 
-_spec = importlib.util.spec_from_file_location("config_programs", Path(__file__).with_name("programs.py"))
-assert _spec is not None and _spec.loader is not None
-programs = importlib.util.module_from_spec(_spec)
-sys.modules["config_programs"] = programs
-_spec.loader.exec_module(programs)
+from tests.unit.config import programs
+
 values = programs.values
 
 

@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import pytest
 
-_spec = importlib.util.spec_from_file_location("config_programs", Path(__file__).with_name("programs.py"))
-assert _spec is not None and _spec.loader is not None
-programs = importlib.util.module_from_spec(_spec)
-sys.modules["config_programs"] = programs
-_spec.loader.exec_module(programs)
+from tests.unit.config import programs
 
 
 def asked(body: str, head: str = "import other") -> set[str]:

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import pytest
 from sgl_graph.analyzer.static.config.configuration import ResolvedConfiguration
 from sgl_graph.analyzer.static.config.inputs import Launch
 from sgl_graph.analyzer.static.config.resolve import resolve
 
-_spec = importlib.util.spec_from_file_location("config_programs", Path(__file__).with_name("programs.py"))
-assert _spec is not None and _spec.loader is not None
-programs = importlib.util.module_from_spec(_spec)
-sys.modules.setdefault("config_programs", programs)
-_spec.loader.exec_module(programs)
+from tests.unit.config import programs
 
 FILES = {
     "sglang/srt/server_args.py": """

@@ -124,11 +124,13 @@ def test_parses_in_threads_do_not_meet(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_libcst_whose_nodes_have_no_slots_makes_them_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = lower.extract(PROGRAM)
     tree._constructors.cache_clear()
-    with monkeypatch.context() as patch:
-        patch.setitem(tree._FIELDS, "Name", "value of_another_release")
-        assert hasattr(tree.parse(b"a\n"), "header")
-        assert f.encode_module(lower.extract(PROGRAM)) == f.encode_module(expected)
-    tree._constructors.cache_clear()
+    try:
+        with monkeypatch.context() as patch:
+            patch.setitem(tree._FIELDS, "Name", "value of_another_release")
+            assert hasattr(tree.parse(b"a\n"), "header")
+            assert f.encode_module(lower.extract(PROGRAM)) == f.encode_module(expected)
+    finally:
+        tree._constructors.cache_clear()
 
 
 def test_half_a_character_is_not_known() -> None:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-import importlib.util
+import signal
 import subprocess
 import sys
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
 
-_spec = importlib.util.spec_from_file_location("stopping", Path(__file__).parents[2] / "gpu" / "stopping.py")
-assert _spec is not None and _spec.loader is not None
-stopping: Any = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(stopping)
+import pytest
+
+from tests.gpu import stopping
+
+
+@pytest.fixture(autouse=True)
+def handler_of_termination() -> Iterator[None]:
+    """What listens to SIGTERM listens for as long as its process lives: this one is the tests'."""
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
 
 _DEAF = "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); print('up', flush=True); time.sleep(60)"
 _SEALS = """

@@ -59,7 +59,7 @@ def test_headers_are_lines_that_begin_so() -> None:
 
 @pytest.fixture
 def fresh_collector() -> None:
-    """The collector as a process begins with it: a command that an earlier test ran in this one froze what it had made."""
+    """The collector as a process begins with it, whatever ran in this one before."""
     gc.unfreeze()
     gc.enable()
 

@@ -78,6 +78,7 @@ def test_a_module_is_seen_right_after_its_import_and_looks_untouched(
         assert seen == [1, 2]
     finally:
         imports.remove()
+        sys.modules.pop("late_module", None)
     assert imports not in sys.meta_path
 
 

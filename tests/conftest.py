@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
+from sgl_graph.analyzer.static.checkout.project import Project
+from sgl_graph.runtime.checkout import CheckoutSources
+from sgl_graph.runtime.fact_store import FactStore, default_folder
 
 from fixtures.sglang_release import ReleaseUnavailable, source
 
@@ -32,3 +36,14 @@ def sglang_source() -> Callable[[str], Path]:
             pytest.fail(str(error), pytrace=False)
 
     return folder
+
+
+@pytest.fixture(scope="session")
+def sglang_project(sglang_source: Callable[[str], Path]) -> Callable[[str], Project]:
+    """`sglang_project("0.5.23")` is that release as the analyser sees it, read once for all tests of a process."""
+
+    @cache
+    def project(version: str) -> Project:
+        return Project(CheckoutSources(sglang_source(version), FactStore(default_folder()), jobs=1))
+
+    return project

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,8 +15,6 @@ from sgl_graph.analyzer.static.config.device import DeviceFacts
 from sgl_graph.analyzer.static.config.inputs import Launch
 from sgl_graph.analyzer.static.config.protocol import InstanceOf
 from sgl_graph.analyzer.static.config.resolve import resolve
-from sgl_graph.runtime.checkout import CheckoutSources
-from sgl_graph.runtime.fact_store import FactStore, default_folder
 
 from fixtures.sglang_models import DEEPSEEK, LLAMA, MODELS, QWEN_VISION
 
@@ -29,15 +26,6 @@ RELEASES = {
     "0.5.17": ((*COMMON, "--speculative-algorithm NGRAM", "--cuda-graph-backend-prefill full"), 10),
     "0.5.23": ((*COMMON, "--speculative-algorithm NGRAM", "--moe-a2a-backend deepep --tp 4"), 6),
 }
-
-
-@pytest.fixture(scope="module")
-def project(sglang_source: Callable[[str], Path]) -> Callable[[str], Project]:
-    @cache
-    def of(version: str) -> Project:
-        return Project(CheckoutSources(sglang_source(version), FactStore(default_folder()), jobs=1))
-
-    return of
 
 
 @cache
@@ -63,9 +51,9 @@ def compared(less: ResolvedConfiguration, full: ResolvedConfiguration) -> None:
 
 
 @pytest.mark.parametrize("version", RELEASES)
-def test_fewer_facts_answer_the_same_or_nothing(project: Callable[[str], Project], version: str) -> None:
+def test_fewer_facts_answer_the_same_or_nothing(sglang_project: Callable[[str], Project], version: str) -> None:
     commands, examples = RELEASES[version]
-    checkout = project(version)
+    checkout = sglang_project(version)
 
     @given(
         command=st.sampled_from(commands),

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import ast
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from sgl_graph.analyzer.records.pathmap import PathMap
 
+from fixtures.sglang_models import LLAMA
 from fixtures.sglang_release import RELEASES
+from tests.releases.mapped import mapped
 
-ROOT = Path(__file__).parents[2]
-SERVING = ["python", "-m", "sglang.launch_server", "--model-path", "meta-llama/Llama-3.1-8B-Instruct"]
 #: Classes of device libraries whose instances are graphs; looked for in the syntax, independently of the analyser.
 GRAPH_CLASSES = {"CUDAGraph", "NPUGraph", "XPUGraph"}
 #: Mapped by every `make test`; the others by `make test-releases`.
@@ -29,25 +27,12 @@ def _parameter(version: str) -> object:
 
 
 @pytest.fixture(scope="module", params=[_parameter(version) for version in RELEASES])
-def mapped(
+def release(
     request: pytest.FixtureRequest, sglang_source: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Mapped:
-    """A release's folder, and its map under a plain Llama command, made by the program as a user would call it."""
+    """A release's folder, and its map under a plain Llama command."""
     folder = sglang_source(request.param)
-    report = tmp_path_factory.mktemp("map") / "map.json"
-    options = ["--device", "h200", "--model-config", str(ROOT / "fixtures" / "models" / "llama.json")]
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "sgl_graph.cli", "preflight", "--checkout", str(folder), *options),
-            *("--format", "json", "-o", str(report), "--", *SERVING),
-        ],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return folder, PathMap.model_validate_json(report.read_bytes())
+    return folder, mapped(folder, tmp_path_factory.mktemp("map"), device="h200", model=LLAMA, command="")
 
 
 def constructors(folder: Path) -> Iterator[tuple[str, int, int]]:
@@ -60,8 +45,8 @@ def constructors(folder: Path) -> Iterator[tuple[str, int, int]]:
                     yield str(file.relative_to(folder)), node.lineno, node.end_lineno or node.lineno
 
 
-def test_no_graph_constructor_is_missed(mapped: Mapped) -> None:
-    folder, path_map = mapped
+def test_no_graph_constructor_is_missed(release: Mapped) -> None:
+    folder, path_map = release
     made = list(constructors(folder))
     assert made
     captures = [(site.file, site.line) for site in path_map.sites if site.role == "capture"]
@@ -71,9 +56,9 @@ def test_no_graph_constructor_is_missed(mapped: Mapped) -> None:
     assert missed == []
 
 
-def test_a_plain_llama_starts_and_captures_its_decode_graphs(mapped: Mapped) -> None:
+def test_a_plain_llama_starts_and_captures_its_decode_graphs(release: Mapped) -> None:
     """Its decode path is reachable, and its chain leads by resolved calls from the worker's entry to a capture of the map."""
-    _, path_map = mapped
+    _, path_map = release
     assert path_map.starts.value != "no", path_map.starts.why
     decode = [path for path in path_map.paths if path.family == "decode" and path.reachable == "yes"]
     assert decode
@@ -84,9 +69,9 @@ def test_a_plain_llama_starts_and_captures_its_decode_graphs(mapped: Mapped) -> 
         assert path.chain[-1].qualname in captures
 
 
-def test_every_place_of_the_map_exists(mapped: Mapped) -> None:
+def test_every_place_of_the_map_exists(release: Mapped) -> None:
     """Each file and line that the map cites is in the release."""
-    folder, path_map = mapped
+    folder, path_map = release
     cited = {(site.file, site.line) for site in path_map.sites}
     cited |= {(step.file, step.line) for path in path_map.paths for step in path.chain}
     cited |= {(reason.file, reason.line) for path in path_map.paths for reason in path.reasons}

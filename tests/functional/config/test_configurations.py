@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,8 +12,6 @@ from sgl_graph.analyzer.static.config.device import parse_device
 from sgl_graph.analyzer.static.config.inputs import Launch
 from sgl_graph.analyzer.static.config.protocol import Source
 from sgl_graph.analyzer.static.config.resolve import resolve
-from sgl_graph.runtime.checkout import CheckoutSources
-from sgl_graph.runtime.fact_store import FactStore, default_folder
 
 from fixtures.sglang_models import DEEPSEEK, EAGLE3, LLAMA, MODELS, QWEN3_MOE, QWEN_VISION
 
@@ -88,23 +85,19 @@ ROWS: list[tuple[Any, ...]] = [
 ]  # fmt: skip
 
 Run = Callable[[str, str, str, str], ResolvedConfiguration]
-_projects: dict[str, Project] = {}
 
 
 @pytest.fixture
-def run(sglang_source: Callable[[str], Path]) -> Run:
+def run(sglang_project: Callable[[str], Project]) -> Run:
     """Resolve a command of a model on a device against a release; the draft model's configuration is on disk."""
 
     def found(path: str) -> Mapping[str, Any] | None:
         return MODELS[EAGLE3] if path == "draft" else None
 
     def resolved(version: str, model: str, device: str, command: str) -> ResolvedConfiguration:
-        if version not in _projects:
-            sources = CheckoutSources(sglang_source(version), FactStore(default_folder()), jobs=1)
-            _projects[version] = Project(sources)
         arguments = f"--model-path served/model {command}".split()
         launch = Launch(arguments, {}, parse_device(device), MODELS[model], found)
-        return resolve(_projects[version], launch)
+        return resolve(sglang_project(version), launch)
 
     return resolved
 

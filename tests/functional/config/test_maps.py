@@ -10,7 +10,7 @@ import pytest
 from sgl_graph.analyzer.records.pathmap import PathMap
 
 from fixtures.sglang_models import DEEPSEEK, LLAMA, QWEN_VISION
-from tests.functional.config.mapped import mapped
+from tests.releases.mapped import mapped
 
 EAGLE = (
     "--tp 2 --speculative-algorithm EAGLE3 --speculative-draft-model-path {draft} "

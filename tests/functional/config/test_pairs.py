@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,8 +14,6 @@ from sgl_graph.analyzer.static.config.device import parse_device
 from sgl_graph.analyzer.static.config.inputs import Launch
 from sgl_graph.analyzer.static.config.resolve import resolve
 from sgl_graph.analyzer.static.paths.settings import Settings
-from sgl_graph.runtime.checkout import CheckoutSources
-from sgl_graph.runtime.fact_store import FactStore, default_folder
 
 from fixtures.sglang_models import DEEPSEEK, LLAMA, MODELS, QWEN3_MOE, QWEN_VISION
 
@@ -135,19 +132,15 @@ REJECTED = [
 ]
 
 Run = Callable[[str, str, str], ResolvedConfiguration]
-_projects: dict[str, Project] = {}
 
 
 @pytest.fixture
-def run(sglang_source: Callable[[str], Path]) -> Run:
+def run(sglang_project: Callable[[str], Project]) -> Run:
     """Resolve a command of a model against a release, on an H200."""
 
     def resolved(version: str, model: str, command: str) -> ResolvedConfiguration:
-        if version not in _projects:
-            sources = CheckoutSources(sglang_source(version), FactStore(default_folder()), jobs=1)
-            _projects[version] = Project(sources)
         arguments = f"--model-path served/model {command}".split()
-        return resolve(_projects[version], Launch(arguments, {}, parse_device("h200"), MODELS[model]))
+        return resolve(sglang_project(version), Launch(arguments, {}, parse_device("h200"), MODELS[model]))
 
     return resolved
 

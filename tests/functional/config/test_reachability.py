@@ -10,7 +10,7 @@ import pytest
 from sgl_graph.analyzer.records.pathmap import PathMap, Site
 
 from fixtures.sglang_models import DEEPSEEK, LLAMA, QWEN3_MOE
-from tests.functional.config.mapped import mapped
+from tests.releases.mapped import mapped
 
 EAGLE = "--speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4"
 DECODING = ("DecodeCudaGraphRunner.capture_one_shape", "DecodeCudaGraphRunner.execute")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,22 +15,9 @@ from sgl_graph.analyzer.static.config.inputs import Launch
 from sgl_graph.analyzer.static.config.protocol import InstanceOf, Source
 from sgl_graph.analyzer.static.config.rehearsal import Stage, failure_of
 from sgl_graph.analyzer.static.config.resolve import resolve
-from sgl_graph.runtime.checkout import CheckoutSources
-from sgl_graph.runtime.fact_store import FactStore, default_folder
 
-LLAMA: dict[str, Any] = {
-    "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32,
-    "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256, "max_position_embeddings": 131072,
-    "intermediate_size": 14336, "torch_dtype": "bfloat16", "tie_word_embeddings": False,
-}  # fmt: skip
-VISION: dict[str, Any] = {
-    **LLAMA, "architectures": ["Qwen2_5_VLForConditionalGeneration"], "model_type": "qwen2_5_vl",
-    "vision_config": {"model_type": "qwen2_5_vl", "depth": 32, "hidden_size": 1280},
-}  # fmt: skip
-MOE: dict[str, Any] = {
-    **LLAMA, "architectures": ["Qwen3MoeForCausalLM"], "model_type": "qwen3_moe", "num_experts": 128,
-    "num_experts_per_tok": 8, "moe_intermediate_size": 768, "head_dim": 128, "decoder_sparse_step": 1,
-}  # fmt: skip
+from fixtures.sglang_models import LLAMA, MODELS, QWEN3_MOE, QWEN_VISION
+
 DECODE_256 = (1, 2, 4, 8, 12, *range(16, 257, 8))
 PREFILL_8192 = (
     *range(4, 33, 4), *range(48, 257, 16), *range(288, 513, 32), *range(576, 1025, 64), *range(1280, 4097, 256),
@@ -39,21 +25,19 @@ PREFILL_8192 = (
 )  # fmt: skip
 
 Run = Callable[..., ResolvedConfiguration]
-_projects: dict[str, Project] = {}
 
 
 @pytest.fixture
-def run(sglang_source: Callable[[str], Path]) -> Run:
+def run(sglang_project: Callable[[str], Project]) -> Run:
     """Resolve a command against a release."""
 
     def resolved(
-        version: str, command: str, device: str | None = "h200", model: Mapping[str, Any] | None = LLAMA, **env: str
+        version: str, command: str, device: str | None = "h200", model: str | None = LLAMA, **env: str
     ) -> ResolvedConfiguration:
-        if version not in _projects:
-            sources = CheckoutSources(sglang_source(version), FactStore(default_folder()), jobs=1)
-            _projects[version] = Project(sources)
         facts = parse_device(device) if device else None
-        return resolve(_projects[version], Launch(f"--model-path m {command}".split(), env, facts, model))
+        return resolve(
+            sglang_project(version), Launch(f"--model-path m {command}".split(), env, facts, model and MODELS[model])
+        )
 
     return resolved
 
@@ -178,16 +162,20 @@ def test_speculation_changes_buckets_and_backend(run: Run) -> None:
 def test_sizes_are_clamped_by_the_pool_that_the_arguments_ask_for(run: Run) -> None:
     clamped = {bucket.phase: bucket.clamped for bucket in run("0.5.23", "--max-running-requests 20").buckets}
     assert clamped == {"decode": (1, 2, 4, 8, 12, 16, 20), "prefill": None}
-    divided = run("0.5.23", "--max-running-requests 20 --tp 4 --dp 4 --enable-dp-attention --ep-size 4", model=MOE)
+    divided = run(
+        "0.5.23", "--max-running-requests 20 --tp 4 --dp 4 --enable-dp-attention --ep-size 4", model=QWEN3_MOE
+    )
     assert divided.buckets[0].clamped == (1, 2, 4, 5)
     assert run("0.5.23", "").buckets[0].clamped is None  # nothing bounds the pool before the server measures its memory
 
 
 def test_models_decide_prefill_capture(run: Run) -> None:
-    assert values(run("0.5.23", "", model=VISION))["cuda_graph_config.prefill.backend"] == "disabled"
-    overlap = run("0.5.23", "--tp 4 --ep-size 4 --enable-two-batch-overlap --moe-a2a-backend deepep", model=MOE)
+    assert values(run("0.5.23", "", model=QWEN_VISION))["cuda_graph_config.prefill.backend"] == "disabled"
+    overlap = run("0.5.23", "--tp 4 --ep-size 4 --enable-two-batch-overlap --moe-a2a-backend deepep", model=QWEN3_MOE)
     assert values(overlap)["cuda_graph_config.prefill.backend"] == "disabled"
-    assert values(run("0.5.23", "--tp 4 --ep-size 4", model=MOE))["cuda_graph_config.prefill.backend"] == "breakable"
+    assert (
+        values(run("0.5.23", "--tp 4 --ep-size 4", model=QWEN3_MOE))["cuda_graph_config.prefill.backend"] == "breakable"
+    )
 
 
 def test_adapters_and_environment(run: Run) -> None:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from sgl_graph.analyzer.records.pathmap import ConfigValue, PathEntry, PathMap, Site
 
+#: So many changes that are alike are told one by one.
+_FEW = 2
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One difference: `kind` is what it is about, `sign` is + - or ~."""
+    """One difference: `kind` is what it is about, `sign` is + - or ~; `shared` is what of its text others may say too."""
 
     kind: str
     sign: str
     text: str
+    shared: str = ""
 
 
 @dataclass(slots=True)
@@ -29,6 +34,17 @@ class Difference:
     def lines(self) -> list[str]:
         """One line a change."""
         return [f"{change.sign} {change.kind}: {change.text}" for change in self.changes]
+
+    def brief(self) -> list[str]:
+        """One line a change, and one, with their number, for all of a kind that more than a few have alike."""
+        alike = Counter((change.kind, change.sign, change.shared) for change in self.changes if change.shared)
+        found: dict[str, None] = {}  # in order, each once
+        for change, line in zip(self.changes, self.lines(), strict=True):
+            count = alike[change.kind, change.sign, change.shared]
+            found[f"{change.sign} {change.kind}: {count} {change.kind}s: {change.shared}" if count > _FEW else line] = (
+                None
+            )
+        return list(found)
 
 
 def difference(old: PathMap, new: PathMap) -> Difference:
@@ -45,8 +61,8 @@ def difference(old: PathMap, new: PathMap) -> Difference:
     _appeared(
         found, "gap", {f"{g.severity}: {g.text}" for g in old.gaps}, {f"{g.severity}: {g.text}" for g in new.gaps}
     )
-    found.changes += _sites({s.id: s for s in old.sites}, {s.id: s for s in new.sites})
     found.changes += _config({c.name: c for c in old.config}, {c.name: c for c in new.config})
+    found.changes += _sites({s.id: s for s in old.sites}, {s.id: s for s in new.sites})
     return found
 
 
@@ -90,7 +106,8 @@ def _sites(old: Mapping[str, Site], new: Mapping[str, Site]) -> list[Change]:
             ("reachable", before.reachable, after.reachable),
         ):
             if a != b:
-                found.append(Change("site", "~", f"{name}: {what}: {a} -> {b} ({after.why})"))
+                shared = f"{what}: {a} -> {b} ({after.why})"
+                found.append(Change("site", "~", f"{name}: {shared}", shared))
     return found
 
 
@@ -103,13 +120,40 @@ def _config(old: Mapping[str, ConfigValue], new: Mapping[str, ConfigValue]) -> l
         for sign, names in (("-", gone), ("+", come))
         if names
     ]
-    for name in sorted((old.keys() | new.keys()) - {*gone, *come}):
-        before, after = old.get(name), new.get(name)
-        a = (before.value, before.predicted) if before is not None else None
-        b = (after.value, after.predicted) if after is not None else None
-        if a != b:
+    changed = {
+        name: (old.get(name), new.get(name))
+        for name in sorted((old.keys() | new.keys()) - {*gone, *come})
+        if _stated(old.get(name)) != _stated(new.get(name))
+    }
+    for name, (before, after) in changed.items():
+        if not _told_by_parts(name, before, after, changed):
             text = f"{name}: {_value(before)} -> {_value(after)}{_cause(before, after)}"
             found.append(Change("config", "~", text))
+    return found
+
+
+def _stated(item: ConfigValue | None) -> tuple[object, object] | None:
+    return (item.value, item.predicted) if item is not None else None
+
+
+def _told_by_parts(name: str, before: ConfigValue | None, after: ConfigValue | None, changed: Iterable[str]) -> bool:
+    """Whether a setting is a table on both sides, and each part of it that differs is a changed setting of its own."""
+    if before is None or after is None:
+        return False
+    a, b = before.value, after.value
+    if not isinstance(a, Mapping) or not isinstance(b, Mapping) or before.predicted != after.predicted:
+        return False
+    old, new = _leaves(a, name), _leaves(b, name)
+    same = {part for part in old.keys() & new.keys() if old[part] == new[part]}
+    return (old.keys() | new.keys()) - same <= {*changed} - {name}
+
+
+def _leaves(table: Mapping[str, object], name: str) -> dict[str, object]:
+    """Values of a table, and of the tables in it, by dotted name."""
+    found: dict[str, object] = {}
+    for key, value in table.items():
+        part = f"{name}.{key}"
+        found |= _leaves(value, part) if isinstance(value, Mapping) and value else {part: value}
     return found
 
 

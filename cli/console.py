@@ -221,7 +221,11 @@ def warn(text: str) -> None:
 
 def error(text: str, *, hint: str | None = None) -> None:
     """The one message of a command that could not do its work, and the remedy."""
-    out = stderr()
-    out.print(Text.assemble(("error: ", "bold red"), harmless(text)))
+    stderr().print(Text.assemble(("error: ", "bold red"), harmless(text)))
     if hint:
-        out.print(Text.assemble(("hint: ", "bold"), harmless(hint)))
+        remedy(hint)
+
+
+def remedy(text: str) -> None:
+    """What to do about an error that has been told."""
+    stderr().print(Text.assemble(("hint: ", "bold"), harmless(text)))

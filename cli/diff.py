@@ -22,6 +22,7 @@ class Format(StrEnum):
     MARKDOWN = "markdown"
 
 
+_SHORT = "Show what two maps, or two checkouts, have different."
 _HELP = """Show the paths, classes, labels, sizes and gaps that appeared, vanished or changed.
 
 OLD and NEW are two maps (JSON), or two checkouts followed by -- and the serving command."""
@@ -29,14 +30,15 @@ OLD and NEW are two maps (JSON), or two checkouts followed by -- and the serving
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command(name="diff", help=_HELP)(diff)
+    app.command(name="diff", help=_HELP, short_help=_SHORT)(diff)
 
 
 def diff(
     old: Annotated[Path, typer.Argument(help="A map, or a checkout.")],
     new: Annotated[Path, typer.Argument(help="A map, or a checkout.")],
     command: Annotated[
-        list[str] | None, typer.Argument(help="After --: the serving command, for two checkouts.")
+        list[str] | None,
+        typer.Argument(metavar="[-- COMMAND...]", help="The serving command, for two checkouts."),
     ] = None,
     env: Annotated[list[str] | None, typer.Option("--env", help="K=V for the server; repeatable.")] = None,
     model_config: Annotated[Path | None, typer.Option("--model-config", help="The model's config.json.")] = None,
@@ -46,7 +48,7 @@ def diff(
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Write to a new file.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file of -o.")] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
-    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="More progress.")] = False,
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Each primitive; more progress.")] = False,
 ) -> None:
     """Compare; exit 1 when there is a difference."""
     console.configure(quiet=quiet, verbose=verbose)
@@ -84,7 +86,10 @@ def diff(
         )
 
     changes = difference(load(old, "OLD"), load(new, "NEW"))
-    console.write_report(_text(changes.lines(), format_), output, force=force)
+    lines = changes.lines() if verbose or format_ is Format.JSON else changes.brief()
+    console.write_report(_text(lines, format_), output, force=force)
+    if len(lines) < len(changes.lines()):
+        console.note("-v names each primitive")
     raise typer.Exit(int(ExitCode.FINDING if changes else ExitCode.DONE))
 
 

@@ -10,11 +10,12 @@ from sgl_graph.cli import console
 
 _MARKS = {"ok": "ok      ", "warning": "warning ", "failure": "FAILURE "}
 _HOST = 4
+_SHORT = "Check whether the workers of this environment can be watched."
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("doctor")(doctor)
+    app.command(name="doctor", short_help=_SHORT)(doctor)
 
 
 def doctor(
@@ -39,4 +40,5 @@ def doctor(
     if lines:
         console.report("\n".join(lines))
     if worst(checks) == "failure":
+        console.note("a run on a GPU needs what fails here; preflight, reconcile, export, diff and explain do not")
         raise typer.Exit(_HOST)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator
@@ -80,6 +81,8 @@ def _code_of(stop: SystemExit) -> int:
             return int(ExitCode.INTERRUPTED)
         if BrokenPipeError in behind:
             return int(ExitCode.DONE)
+    if stop.code == ExitCode.USAGE and "--" not in sys.argv and any(map(_wants_command, _behind(stop))):
+        console.remedy("the serving command stands last, behind --")
     return stop.code if isinstance(stop.code, int) else int(ExitCode.USAGE)
 
 
@@ -89,6 +92,12 @@ def _behind(error: BaseException) -> Iterator[BaseException]:
     while cause is not None:
         yield cause
         cause = cause.__context__
+
+
+def _wants_command(error: BaseException) -> bool:
+    """Whether this is the framework's error about a call of one of our commands that take another command."""
+    command = getattr(getattr(error, "ctx", None), "command", None)
+    return any(parameter.name == "command" and parameter.required for parameter in getattr(command, "params", ()))
 
 
 def _crash_report() -> Path | str:

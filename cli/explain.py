@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from sgl_graph.cli import console
 
+_SHORT = "Explain a code, class, verdict or kind of drift of a report."
 _HELP = """Explain what a report prints: a code (SGG004), a class (partial), a verdict (INCOMPLETE), a kind of drift (buckets).
 
 Without a word, list them all."""
@@ -15,7 +16,7 @@ Without a word, list them all."""
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command(name="explain", help=_HELP)(explain)
+    app.command(name="explain", help=_HELP, short_help=_SHORT)(explain)
 
 
 def explain(
@@ -65,5 +66,5 @@ def _unknown(code: str, known: list[str]) -> Exception:
 
     by_lower = {name.lower(): name for name in known}
     near = difflib.get_close_matches(code.strip().lower(), by_lower, 1)
-    hint = f"did you mean {by_lower[near[0]]}?" if near else "sgl-graph explain lists all codes"
-    return ConfigError(f"no code {code}", hint=hint)
+    hint = f"did you mean {by_lower[near[0]]}?" if near else "sgl-graph explain lists them all"
+    return ConfigError(f"{code!r} is no code, class, verdict or kind of drift", hint=hint)

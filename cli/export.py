@@ -11,9 +11,10 @@ from sgl_graph.cli import console
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command(name="export", help=_HELP)(export)
+    app.command(name="export", help=_HELP, short_help=_SHORT)(export)
 
 
+_SHORT = "Write an archive as one masked zip file, to hand on."
 _HELP = """Write an archive as one zip file, masked, without answers unless asked.
 
 Paths, host names, and environment values that are not on the allow-list are masked; the file says so itself."""

@@ -27,6 +27,7 @@ class Format(StrEnum):
     GITHUB = "github"
 
 
+_SHORT = "Map the capture paths of a serving command; launch nothing."
 _HELP = """Map every CUDA-graph capture path that a serving command will take, and what can be known about each.
 
 The checkout is read, never imported; nothing is launched or downloaded."""
@@ -35,12 +36,13 @@ _MAKE_MAP = "make one with sgl-graph preflight --format json -o FILE"
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command(name="preflight", help=_HELP)(preflight)
+    app.command(name="preflight", help=_HELP, short_help=_SHORT)(preflight)
 
 
 def preflight(
     command: Annotated[
-        list[str], typer.Argument(help="After --: python -m sglang.launch_server ..., or sglang serve ...")
+        list[str],
+        typer.Argument(metavar="-- COMMAND...", help="python -m sglang.launch_server ..., or sglang serve ..."),
     ],
     checkout: Annotated[
         Path | None, typer.Option("--checkout", help="SGLang repository or folder; the installed one if left out.")
@@ -179,7 +181,7 @@ def _finish(made: PathMap, before: PathMap | None, *, strict: bool) -> ExitCode:
         from sgl_graph.analyzer.mapdiff import difference
 
         changes = difference(before, made)
-        for line in changes.lines():
+        for line in changes.brief():
             console.note(line)
         if changes:
             return ExitCode.FINDING

@@ -31,9 +31,10 @@ _VALUES = ("PASS", "FAIL", "INCONCLUSIVE", "INCOMPLETE", "NOT-RUN", "NOT-RECOMPU
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command(name="reconcile", help=_HELP)(reconcile)
+    app.command(name="reconcile", help=_HELP, short_help=_SHORT)(reconcile)
 
 
+_SHORT = "Show what archives prove, or judge them again; needs no GPU."
 _HELP = """Inspect archives read-only, or recompute their verdicts from receipts and answers.
 
 Needs no GPU, no torch and no checkout. Several archives, or a tree of them, give a row each."""
@@ -97,6 +98,9 @@ def reconcile(
         console.write_report(console.harmless(_rows_text(rows, format_)), output, force=force)
         ledgers = [row.ledger for row in rows if row.ledger is not None]
         unread = len(rows) - len(ledgers)
+        if ledgers and format_ is Format.TABLE:
+            whole = next(root for root, row in zip(found, rows, strict=True) if row.ledger is not None)
+            console.note(f"next: {console.shell('sgl-graph', 'reconcile', whole)} shows one whole")
     else:
         ledger, written = read_one(found[0], request)
         if written is not None:

@@ -29,9 +29,10 @@ class Format(StrEnum):
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command(name="run", help=_HELP)(run)
+    app.command(name="run", help=_HELP, short_help=_SHORT)(run)
 
 
+_SHORT = "Serve a command eager, as it is, and watched; judge the replays."
 _HELP = """Launch a serving command eager, ordinary and instrumented, and judge lifetime, numerical and coverage.
 
 The plan is written before the first launch; nothing outside it is launched or sent."""
@@ -44,7 +45,8 @@ _FOR_PROGRAMS = frozenset({"command", "out", "program", "env", "poison", "format
 def run(
     context: typer.Context,
     command: Annotated[
-        list[str], typer.Argument(help="After --: the serving command, or with --program any Python program.")
+        list[str],
+        typer.Argument(metavar="-- COMMAND...", help="The serving command, or with --program any Python program."),
     ],
     out: Annotated[
         Path, typer.Option("--out", parser=console.named_path, metavar="<path>", help="A fresh folder for the archive.")

@@ -33,6 +33,12 @@ def test_the_commands_are_those_promised() -> None:
     )
 
 
+def test_the_list_of_commands_says_of_each_in_a_whole_sentence_what_it_does() -> None:
+    listed = call("--help").stdout.partition("Commands:\n")[2].splitlines()
+    assert len(listed) == len(COMMANDS)
+    assert all(line.endswith(".") and not line.endswith("..") for line in listed)
+
+
 @pytest.mark.parametrize("command", PROMISED)
 def test_no_promised_option_is_missing(command: str) -> None:
     assert set(PROMISED[command].split()) <= option_names(command)

@@ -162,6 +162,11 @@ def test_an_unknown_option_is_a_usage_error(command: str) -> None:
     assert answer.stdout == ""
 
 
+def test_who_put_the_command_where_it_belongs_is_not_told_to() -> None:
+    assert "hint" not in call("preflight", "--no-such-option", *SERVING).stderr
+    assert "hint" not in call("reconcile", "--no-such-option").stderr
+
+
 def test_no_command_and_an_unknown_command() -> None:
     assert call().code == 2
     assert call("frobnicate").code == 2
@@ -201,8 +206,14 @@ def test_no_command_and_an_unknown_command() -> None:
         (("run", "--out", "{tmp}/x", "--start-timeout", "-1", *SERVING), 2, "--start-timeout"),
         (("run", "--out", "{tmp}/x", "--request-timeout", "0", *SERVING), 2, "--request-timeout"),
         (("run", "--out", "{tmp}/x", "--budget", "0", *SERVING), 2, "--budget"),
-        (("explain", "SGG999999"), 2, "SGG999999"),
-        (("doctor", "--python", "{tmp}/no-python"), 4, ""),
+        (("explain", "SGG999999"), 2, "'SGG999999' is no code, class, verdict or kind of drift"),
+        (
+            ("preflight", "python", "-m", "sglang.launch_server"),
+            2,
+            "hint: the serving command stands last, behind --\n",
+        ),
+        (("run", "--out", "{tmp}/x"), 2, "Missing argument '-- COMMAND...'.\nhint: the serving command stands last"),
+        (("doctor", "--python", "{tmp}/no-python"), 4, "a run on a GPU needs what fails here; preflight, "),
     ],
     ids=lambda value: " ".join(value[:2]) if isinstance(value, tuple) else None,
 )

@@ -102,11 +102,15 @@ class Declarations:
         if matching:
             names = ", ".join(sorted(flag for flag in self.by_flag if flag.startswith(token)))
             raise CommandInvalid(f"ambiguous argument {token}: it could be {names}")
-        nearest = difflib.get_close_matches(token, self.by_flag, n=1, cutoff=0.5)
+        # A flag may be given by its beginning: what is misspelled may be that.
+        written = {flag[: len(token)]: flag for flag in sorted(self.by_flag, key=len, reverse=True)}
+        written |= {flag: flag for flag in self.by_flag}
+        nearest = difflib.get_close_matches(token, written, n=1, cutoff=0.5)
         hint = None
         if nearest:
-            place = self.by_flag[nearest[0]].place
-            hint = f"did you mean {nearest[0]} ({place.file}:{place.line})?"
+            flag = written[nearest[0]]
+            place = self.by_flag[flag].place
+            hint = f"did you mean {flag} ({place.file}:{place.line})?"
         raise CommandInvalid(f"this release declares no argument {token}", hint=hint)
 
 

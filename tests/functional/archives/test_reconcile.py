@@ -148,6 +148,8 @@ def test_many_archives_give_a_row_each_and_a_broken_one_a_reason(tmp_path: Path,
     assert [row["ledger"] is None for row in json.loads(listed)] == [True, False]
     for format_ in ("table", "markdown"):
         assert "failed" in call("reconcile", tmp_path / "deep", "--format", format_, code=5)[0]
+    _, said = call("reconcile", tmp_path / "deep", code=5)
+    assert said == f"next: sgl-graph reconcile {tmp_path / 'deep' / 'failed'} shows one whole\n"
 
 
 def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:

@@ -155,6 +155,13 @@ def test_an_unknown_flag_names_the_nearest_declaration() -> None:
     assert f"--max-bs (sglang/srt/server_args.py:{line})" in str(caught.value.hint)
 
 
+def test_a_misspelled_beginning_of_a_flag_names_the_flag() -> None:
+    """Of the whole flag it is further away than others are."""
+    with pytest.raises(CommandInvalid, match="declares no argument --diss") as caught:
+        launch("--diss")
+    assert "--disable-graph" in str(caught.value.hint)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

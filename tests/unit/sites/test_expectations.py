@@ -17,6 +17,7 @@ from sgl_graph.analyzer.records.pathmap import (
     PathEntry,
     PathMap,
     Reason,
+    Site,
     Starts,
     Unresolved,
     WorkerEntry,
@@ -225,6 +226,23 @@ def test_a_difference_names_what_changed_and_how() -> None:
     ]
 
 
+def test_primitives_that_changed_alike_are_one_line_in_brief() -> None:
+    def site(number: int, reachable: str, why: str) -> Site:
+        where = {"file": "sglang/x.py", "line": number, "qualname": "sglang.x:f", "api": "f", "family": "decode"}
+        says = {"role": "replay", "inspectability": "unresolved", "reason": "", "trigger": "startup", "gates": ()}
+        return Site(id=f"replay:x.f/{number}", reachable=reachable, why=why, **where, **says)  # type: ignore[arg-type]
+
+    old = whole(path(), sites=tuple(site(number, "yes", "") for number in range(6)))
+    why = ["nothing calls it"] * 4 + ["FLAG does not hold"] * 2
+    found = difference(old, whole(path(), sites=tuple(site(n, "no", text) for n, text in enumerate(why))))
+    assert len(found.lines()) == 6
+    assert found.brief() == [
+        "~ site: 4 sites: reachable: yes -> no (nothing calls it)",
+        "~ site: replay:x.f/4: reachable: yes -> no (FLAG does not hold)",
+        "~ site: replay:x.f/5: reachable: yes -> no (FLAG does not hold)",
+    ]
+
+
 def test_maps_that_say_the_same_differ_in_nothing() -> None:
     one = whole(path())
     assert not difference(one, one.model_copy(update={"stats": one.stats.model_copy(update={"seconds": 9.0})}))
@@ -252,3 +270,20 @@ def test_settings_that_come_or_go_at_their_defaults_are_one_line() -> None:
         "~ config: e: absent -> 2 (env)",
         "~ config: same: None -> True (default)",
     ]
+
+
+def test_a_table_of_settings_is_told_by_those_of_its_parts_that_are_settings() -> None:
+    def table(backend: str, limit: int) -> tuple[ConfigValue, ...]:
+        phase = {"backend": backend, "limit": limit}
+        return (value("graphs", value={"decode": phase}), value("graphs.decode.backend", value=backend))
+
+    def lines(old: tuple[ConfigValue, ...], new: tuple[ConfigValue, ...]) -> list[str]:
+        return difference(whole(path(), config=old), whole(path(), config=new)).lines()
+
+    part = "~ config: graphs.decode.backend: full -> off (default)"
+    assert lines(table("full", 1), table("off", 1)) == [part]
+    both = lines(table("full", 1), table("off", 2))
+    assert [line.partition(": {")[0] for line in both] == ["~ config: graphs", part]
+    assert len(lines(table("full", 1), table("full", 2))) == 1
+    empty = value("graphs", value={"decode": {}})
+    assert len(lines((empty,), (value("graphs", value={}),))) == 1

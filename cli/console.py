@@ -16,6 +16,8 @@ from rich.console import Console
 from rich.text import Text
 from sgl_graph.analyzer.errors import ConfigError, OutputExists
 
+#: How a usage line writes the options of a command that takes another command.
+BEFORE_COMMAND = "[OPTIONS] --"
 #: Control characters but for tab and line feed.
 _DRIVING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 

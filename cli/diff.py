@@ -38,7 +38,7 @@ def diff(
     new: Annotated[Path, typer.Argument(help="A map, or a checkout.")],
     command: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[-- COMMAND...]", help="The serving command, for two checkouts."),
+        typer.Argument(metavar="COMMAND", help="After --: the serving command, for two checkouts."),
     ] = None,
     env: Annotated[list[str] | None, typer.Option("--env", help="K=V for the server; repeatable.")] = None,
     model_config: Annotated[Path | None, typer.Option("--model-config", help="The model's config.json.")] = None,

@@ -36,13 +36,13 @@ _MAKE_MAP = "make one with sgl-graph preflight --format json -o FILE"
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command(name="preflight", help=_HELP, short_help=_SHORT)(preflight)
+    app.command(name="preflight", help=_HELP, short_help=_SHORT, options_metavar=console.BEFORE_COMMAND)(preflight)
 
 
 def preflight(
     command: Annotated[
         list[str],
-        typer.Argument(metavar="-- COMMAND...", help="python -m sglang.launch_server ..., or sglang serve ..."),
+        typer.Argument(metavar="COMMAND", help="python -m sglang.launch_server ..., or sglang serve ..."),
     ],
     checkout: Annotated[
         Path | None, typer.Option("--checkout", help="SGLang repository or folder; the installed one if left out.")

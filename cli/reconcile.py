@@ -43,7 +43,7 @@ Needs no GPU, no torch and no checkout. Several archives, or a tree of them, giv
 def reconcile(
     archives: Annotated[
         list[Path],
-        typer.Argument(parser=console.named_path, metavar="ARCHIVES...", help="Archives, or folders that hold some."),
+        typer.Argument(parser=console.named_path, metavar="ARCHIVES", help="Archives, or folders that hold some."),
     ],
     map_file: Annotated[Path | None, typer.Option("--map", help="Another path map to hold the run against.")] = None,
     checkout: Annotated[

@@ -29,7 +29,7 @@ class Format(StrEnum):
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command(name="run", help=_HELP, short_help=_SHORT)(run)
+    app.command(name="run", help=_HELP, short_help=_SHORT, options_metavar=console.BEFORE_COMMAND)(run)
 
 
 _SHORT = "Serve a command eager, as it is, and watched; judge the replays."
@@ -46,7 +46,7 @@ def run(
     context: typer.Context,
     command: Annotated[
         list[str],
-        typer.Argument(metavar="-- COMMAND...", help="The serving command, or with --program any Python program."),
+        typer.Argument(metavar="COMMAND", help="The serving command, or with --program any Python program."),
     ],
     out: Annotated[
         Path, typer.Option("--out", parser=console.named_path, metavar="<path>", help="A fresh folder for the archive.")

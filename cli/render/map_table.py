@@ -88,7 +88,7 @@ def _gaps(out: Console, made: PathMap) -> None:
 
 def _short(out: Console, made: PathMap) -> None:
     if made.labels:
-        out.print(Text(f"expected labels: {', '.join(made.labels)}"))
+        out.print(_wrapped(f"expected labels: {', '.join(made.labels)}"))
     for item in made.traffic:
         out.print(
             Text(
@@ -98,7 +98,7 @@ def _short(out: Console, made: PathMap) -> None:
         )
     counts = {answer: sum(site.reachable == answer for site in made.sites) for answer in ("yes", "unresolved", "no")}
     out.print(
-        Text(
+        _wrapped(
             f"{len(made.sites)} primitives: {counts['yes']} reachable, {counts['unresolved']} unresolved, "
             f"{counts['no']} not under this configuration (-v lists them; explain CODE tells what a code means)"
         )
@@ -109,16 +109,15 @@ def _details(out: Console, made: PathMap) -> None:
     for path in made.paths:
         out.print(Text(f"{path.id}", style="bold"))
         for line in chain(path):
-            out.print(Text(f"  {line}"))
+            out.print(_wrapped(f"  {line}"))
         stored = path.label.stored_at
         if stored is not None:
-            out.print(Text(f"  label: {path.label.expression} at {stored.file}:{stored.line}"))
+            out.print(_wrapped(f"  label: {path.label.expression} at {stored.file}:{stored.line}"))
         for reason in path.reasons:
-            out.print(Text(f"  {reason.code or ''} {reason.text}  {reason.file}:{reason.line}"))
+            out.print(_wrapped(f"  {reason.code or ''} {reason.text}  {reason.file}:{reason.line}"))
         for component in path.components:
-            out.print(
-                Text(f"  {component.kind}: {component.class_}: {component.memory}  {component.file}:{component.line}")
-            )
+            at = f"{component.file}:{component.line}"
+            out.print(_wrapped(f"  {component.kind}: {component.class_}: {component.memory}  {at}"))
     _short(out, made)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
     for name in ("role", "reach", "class", "where", "call"):
@@ -135,4 +134,4 @@ def _details(out: Console, made: PathMap) -> None:
             if item.decided_by
             else ""
         )
-        out.print(Text(f"  {item.what}: predicted {item.predicted}; decided{at}; settle with {item.settle_with}"))
+        out.print(_wrapped(f"  {item.what}: predicted {item.predicted}; decided{at}; settle with {item.settle_with}"))

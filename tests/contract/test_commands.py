@@ -69,6 +69,11 @@ def test_help_fits_a_terminal() -> None:
         assert max(map(len, call(*words, "--help").stdout.splitlines())) <= 80
 
 
+@pytest.mark.parametrize("command", ["preflight", "run"])
+def test_the_usage_shows_where_the_serving_command_begins(command: str) -> None:
+    assert f" {command} [OPTIONS] -- " in call(command, "--help").stdout.splitlines()[0]
+
+
 def test_version() -> None:
     from importlib.metadata import version
 

@@ -212,7 +212,7 @@ def test_no_command_and_an_unknown_command() -> None:
             2,
             "hint: the serving command stands last, behind --\n",
         ),
-        (("run", "--out", "{tmp}/x"), 2, "Missing argument '-- COMMAND...'.\nhint: the serving command stands last"),
+        (("run", "--out", "{tmp}/x"), 2, "\nhint: the serving command stands last"),
         (("doctor", "--python", "{tmp}/no-python"), 4, "a run on a GPU needs what fails here; preflight, "),
     ],
     ids=lambda value: " ".join(value[:2]) if isinstance(value, tuple) else None,

@@ -63,6 +63,8 @@ def test_the_table_fits_a_hundred_columns_and_has_no_colour(program: Program) ->
     outcome = program("preflight", *AT, "-v", "--", *COMMAND)
     assert outcome.code == 0
     assert max(map(len, outcome.out.splitlines())) <= 100
+    # What does not fit its line goes on below it, further in.
+    assert not [line for line in outcome.out.splitlines() if line.startswith("sglang/")]
     assert "\x1b" not in outcome.out
     assert re.search(r"^target:decode +yes +lifetime-inspectable +start-up +1 2 4 8$", outcome.out, re.MULTILINE)
 

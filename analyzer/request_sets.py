@@ -84,19 +84,24 @@ def request_sets(
     return result
 
 
-def adapters(values: Sequence[str] | None) -> tuple[str, ...]:
-    """Names of the adapters of `--lora-paths`: `name=path`, a path, or JSON with lora_name."""
+def adapters(values: Sequence[Any] | Mapping[str, Any] | None) -> tuple[str, ...]:
+    """Names of the adapters of `--lora-paths` (`name=path`, a path, or JSON with lora_name), or of the setting as a map has it.
+
+    Raises:
+        ConfigError: JSON that is none.
+    """
     names = []
     for value in values or ():
-        if value.startswith("{"):
+        if isinstance(value, str) and value.startswith("{"):
             try:
-                parsed = json.loads(value)
+                value = json.loads(value)
             except ValueError as error:
                 raise ConfigError(f"--lora-paths: not JSON: {value}") from error
-            found = parsed.get("lora_name") or parsed.get("lora_path")
-            names += [str(found)] if found else [str(name) for name in parsed]
+        if isinstance(value, Mapping):
+            found = value.get("lora_name") or value.get("lora_path")
+            names += [str(found)] if found else [str(name) for name in value]
         else:
-            names.append(value.split("=", 1)[0])
+            names.append(str(value).split("=", 1)[0])
     return tuple(names)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +16,20 @@ MODEL_FLAGS = ("--model-path", "--model")
 _NESTED = ("text_config", "llm_config", "language_config", "thinker_config")
 
 
-def load_model(command: ServingCommand, env: Mapping[str, str], configured: Any = None) -> Model:
+def load_model(
+    command: ServingCommand, env: Mapping[str, str], configured: Callable[[str], Any] = lambda name: None
+) -> Model:
     """What requests must know of the model that the command serves.
 
     Args:
         command: The serving command.
         env: The server's environment; it says where downloaded models lie.
-        configured: The model path where a configuration file names it instead of the command.
+        configured: What the path map knows of a setting, where a configuration file names it instead of the command.
 
     Raises:
         ConfigError: The model or an adapter is not on this host, or its config.json does not say its vocabulary.
     """
-    path = command.value(*MODEL_FLAGS) or (str(configured) if configured else None)
+    path = command.value(*MODEL_FLAGS) or str(configured("model_path") or "")
     if not path:
         raise ConfigError("the serving command names no model", hint="add --model-path DIR")
     folder = local_model(path, env)
@@ -44,8 +46,9 @@ def load_model(command: ServingCommand, env: Mapping[str, str], configured: Any 
         raise ConfigError(f"{folder / 'config.json'} states no vocab_size: requests by token ids need it")
     limit = command.value("--context-length")
     context = int(limit) if limit and limit.isdigit() else _find(config, "max_position_embeddings")
-    values = command.values("--lora-paths")
-    return Model(vocab_size=vocabulary, context_length=context, adapters=adapters(values))
+    named = command.values("--lora-paths") or configured("lora_paths")
+    loaded = adapters(named if isinstance(named, (list, tuple, Mapping)) else ())
+    return Model(vocab_size=vocabulary, context_length=context, adapters=loaded)
 
 
 def local_model(path: str, env: Mapping[str, str]) -> Path | None:

@@ -85,7 +85,7 @@ def prepare(
     doubts += check_labels(options.expect_labels or (), view, "--expect-labels")
     traffic, unexpected = _traffic(options, view)
     doubts += unexpected
-    model = load_model(options.command, {**os.environ, **env}, view.setting("model_path") if view else None)
+    model = load_model(options.command, {**os.environ, **env}, view.setting if view else lambda name: None)
     sets = request_sets(traffic, model, control=options.control and not options.skip_eager, budget=options.budget)
     host, port = server_address(options.command)
     device = _device(options.command, view, inspector)

@@ -124,7 +124,7 @@ def build(
     if settings.starts.value == "no":
         paths = ()
     labels = labels_of(paths)
-    traffic = traffic_for(paths, labels, request.budget)
+    traffic = traffic_for(paths, labels, request.budget, settings.adapters)
     sites = tuple(site for _, site in parts.sites)
     problems = problems_of(project, linked)
     lost = lost_of(project, unread, problems)

@@ -170,6 +170,8 @@ COMPONENT_FIELDS: dict[str, tuple[str, ...]] = {
     "moe": ("moe_runner_backend", "moe_a2a_backend"),
     "lora": ("lora_backend",),
 }
+#: Settings that say whether adapters are served, and which a launch loads.
+ADAPTER_FIELDS = ("enable_lora", "lora_paths")
 #: Packages whose classes hold the memory of collectives.
 COMMUNICATION_PACKAGES = ("sglang.srt.distributed.device_communicators",)
 #: Methods that make a class of these packages a communicator, whose buffers captured kernels may use.

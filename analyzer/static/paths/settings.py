@@ -40,6 +40,12 @@ class Settings:
         if configuration is not None:
             self._take(configuration)
 
+    @property
+    def adapters(self) -> int:
+        """Adapters that the launch loads, none where that is not known."""
+        enabled, named = (self.values.get(name) for name in profile.ADAPTER_FIELDS)
+        return len(named) if enabled is True and isinstance(named, (list, tuple, dict)) else 0
+
     def _take(self, given: Configuration) -> None:
         starts = given.starts
         self.starts = records.Starts(

@@ -12,6 +12,8 @@ INPUT_LEN = 16
 #: Families that one text request replays: its prompt, its decode steps, and what a draft model does with them.
 _IMAGE = "vit"
 _ADAPTER_VARIANTS = {"lora"}
+#: Requests of one set, at most: each adapter once, and one request without.
+_MOST_MIXED = 8
 
 
 def labels_of(paths: Sequence[PathEntry]) -> tuple[str, ...]:
@@ -28,13 +30,17 @@ def labels_of(paths: Sequence[PathEntry]) -> tuple[str, ...]:
     return tuple(sorted(set(found)))
 
 
-def traffic_for(paths: Sequence[PathEntry], labels: Sequence[str], budget: int | None) -> tuple[TrafficItem, ...]:
-    """The least request sets that replay the labels, within a budget of requests.
+def traffic_for(
+    paths: Sequence[PathEntry], labels: Sequence[str], budget: int | None, adapters: int = 0
+) -> tuple[TrafficItem, ...]:
+    """The least request sets that replay the labels, within a budget of requests; with adapters where a launch names some.
 
     Args:
         paths: the capture paths.
         labels: what `labels_of` expects.
         budget: most requests in all, None for no limit.
+        adapters: adapters that the launch loads. Where no label tells them apart, one graph serves batches with and without: it reads
+            the adapters' buffers by address, and a batch that uses them replays the same labels once more.
     """
     by_label = {
         (path.name if variant is None else f"{path.name}/{variant}"): (path, variant)
@@ -65,6 +71,12 @@ def traffic_for(paths: Sequence[PathEntry], labels: Sequence[str], budget: int |
                 variant=variant,
             )
         )
+    mixed = min(adapters + 1, _MOST_MIXED)
+    shared = tuple(label for label in groups.get(None, ()) if by_label[label][1] is None)
+    told_apart = not groups.keys().isdisjoint(_ADAPTER_VARIANTS)
+    if adapters and shared and not told_apart and (budget is None or len(items) + mixed <= budget):
+        again = {"name": "adapters", "labels": shared, "concurrency": mixed, "variant": "mixed"}
+        items.append(items[0].model_copy(update=again))
     return tuple(items)
 
 

@@ -11,6 +11,7 @@ from sgl_graph.analyzer.request_sets import Model, adapters, request_sets
 from sgl_graph.analyzer.server_log import batch_sizes, error_in, failure_cause
 from sgl_graph.analyzer.serving_command import parse
 from sgl_graph.runtime.checkout import Location
+from sgl_graph.runtime.model import load_model
 from sgl_graph.runtime.options import RunOptions
 from sgl_graph.runtime.planning import prepare
 
@@ -123,6 +124,20 @@ def test_sizes_must_be_positive_whole_numbers(field: str, value: object) -> None
 
 def test_adapters_are_read_in_their_forms() -> None:
     assert adapters(["a=/x", "/y/b", '{"lora_name": "c", "lora_path": "/z"}']) == ("a", "/y/b", "c")
+
+
+def test_adapters_of_a_map_are_those_that_its_configuration_names() -> None:
+    assert adapters([{"lora_name": "a", "lora_path": "/x"}, {"lora_path": "/y"}, "b=/z"]) == ("a", "/y", "b")
+    assert adapters({"a": "/x", "b": "/y"}) == ("a", "b")
+
+
+def test_adapters_and_model_of_a_configuration_file_are_taken_from_the_map(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"vocab_size": 64}')
+    known = {"model_path": str(tmp_path), "lora_paths": [{"lora_name": "a", "lora_path": "/x"}]}
+    command = parse(["python", "-m", "sglang.launch_server", "--config", "server.yaml"])
+    assert load_model(command, {}, known.get).adapters == ("a",)
+    given = parse(["python", "-m", "sglang.launch_server", "--lora-paths", "b=/y", "--config", "server.yaml"])
+    assert load_model(given, {}, known.get).adapters == ("b",)
 
 
 SCHEDULER_DIED = """[2026-11-30 10:00:00] server_args=ServerArgs(error=...)

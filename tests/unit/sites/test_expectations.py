@@ -23,6 +23,7 @@ from sgl_graph.analyzer.records.pathmap import (
     WorkerEntry,
 )
 from sgl_graph.analyzer.static.paths.gaps import gaps_of
+from sgl_graph.analyzer.static.paths.settings import Settings
 from sgl_graph.analyzer.static.paths.traffic import labels_of, traffic_for, uncovered
 from sgl_graph.analyzer.static.rules import RULES
 
@@ -75,6 +76,41 @@ def test_traffic_is_the_least_that_covers_the_labels() -> None:
     assert items[0].input_len == 8
     assert uncovered(labels, items) == ()
     assert uncovered(labels, traffic_for(paths, labels, 1)) == ("target:decode/lora", "target:vit")
+
+
+def test_adapters_that_a_launch_loads_are_sent_where_no_label_tells_them_apart() -> None:
+    paths = [path(), path("target:vit", trigger="request")]
+    labels = labels_of(paths)
+
+    def sets(budget: int | None, adapters: int) -> list[tuple[str, str | None, int | None, tuple[str, ...]]]:
+        items = traffic_for(paths, labels, budget, adapters)
+        return [(item.name, item.variant, item.concurrency, item.labels) for item in items]
+
+    text, image = ("text", None, 1, ("target:decode",)), ("image", "image", 1, ("target:vit",))
+    assert sets(None, 0) == [text, image]
+    assert sets(None, 2) == [text, image, ("adapters", "mixed", 3, ("target:decode",))]
+    assert sets(None, 40)[-1][2] == 8
+    assert sets(4, 2) == [text, image]  # two requests and a batch of three are more than four
+    assert sets(5, 2)[-1][0] == "adapters"
+    twin = [path(label=twins())]
+    assert [item.name for item in traffic_for(twin, labels_of(twin), None, 2)] == ["text", "lora"]
+
+
+@pytest.mark.parametrize(
+    ("enabled", "named", "expected"),
+    [
+        (True, [{"lora_name": "a"}, {"lora_name": "b"}], 2),
+        (True, {"a": "/a"}, 1),
+        (True, None, 0),
+        (False, ["a=/a"], 0),
+        (None, ["a=/a"], 0),
+        (True, "unknown", 0),
+    ],
+)
+def test_adapters_count_where_the_launch_serves_them(enabled: object, named: object, expected: int) -> None:
+    settings = Settings(None)
+    settings.values = {"enable_lora": enabled, "lora_paths": named}
+    assert settings.adapters == expected
 
 
 def test_variants_that_only_the_server_decides_on_are_told_and_not_expected() -> None:

@@ -155,6 +155,7 @@ def build(
                 lost=lost,
                 missing=missing,
                 dying=deaths(search, configuration, paths),
+                adapters=settings.serves_adapters,
             ),
             labels=labels,
             traffic=traffic,

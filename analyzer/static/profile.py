@@ -171,7 +171,7 @@ COMPONENT_FIELDS: dict[str, tuple[str, ...]] = {
     "lora": ("lora_backend",),
 }
 #: Settings that say whether adapters are served, and which a launch loads.
-ADAPTER_FIELDS = ("enable_lora", "lora_paths")
+ADAPTERS_FIELD, ADAPTER_PATHS_FIELD = "enable_lora", "lora_paths"
 #: Packages whose classes hold the memory of collectives.
 COMMUNICATION_PACKAGES = ("sglang.srt.distributed.device_communicators",)
 #: Methods that make a class of these packages a communicator, whose buffers captured kernels may use.

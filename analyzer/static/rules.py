@@ -177,6 +177,13 @@ _ALL = [
         "that replays them with --traffic.",
     ),
     Rule(
+        "SGG055",
+        "adapters that no planned request uses",
+        "Adapters are loaded while the server runs, into buffers that captured graphs read by address. Without a request "
+        "that uses one, a run proves nothing of that. Name some with --lora-paths, raise --budget, or bring traffic of "
+        "variant lora or mixed with --traffic.",
+    ),
+    Rule(
         "SGG060",
         "the server does not start with this command",
         "The checkout's own code rejects the configuration at the line shown. No path is reachable.",

@@ -17,7 +17,7 @@ from sgl_graph.analyzer.records.pathmap import (
 )
 from sgl_graph.analyzer.static.paths.deaths import Death
 from sgl_graph.analyzer.static.paths.labels import PHASES
-from sgl_graph.analyzer.static.paths.traffic import uncovered
+from sgl_graph.analyzer.static.paths.traffic import USING_ADAPTERS, uncovered
 
 #: So many batch sizes that fall to eager execution are not worth a note.
 _FEW = 3
@@ -40,12 +40,14 @@ def gaps_of(
     dying: Sequence[Death] = (),
     lost: Collection[str] = (),
     missing: str = "",
+    adapters: bool = False,
 ) -> tuple[Gap, ...]:
     """The gaps of one map, material ones first, each list in a fixed order.
 
     Args:
         lost: unreadable files that code which runs imports, or whose text speaks of graphs.
         missing: why no entry of the worker was found; empty where one was.
+        adapters: whether the launch serves adapters.
     """
     if starts.value == "no":
         at = f" ({starts.file}:{starts.line})" if starts.file else ""
@@ -58,6 +60,11 @@ def gaps_of(
         material.append(Gap(severity="material", code="SGG050", text=text))
     material += [*_folders(problems), *_files(problems, lost)]
     notes = [*_notes(paths, labels), *_files(problems, problems.keys() - set(lost), "note"), *_cut_short(cut_short)]
+    if adapters and labels and all(item.variant not in USING_ADAPTERS for item in traffic):
+        text = (
+            "the launch serves adapters and no planned request uses one: name some with --lora-paths, or raise --budget"
+        )
+        notes.append(Gap(severity="note", code="SGG055", text=text))
     if not paths and not any(site.reachable != "no" and site.role == "capture" for site in sites):
         notes.append(Gap(severity="note", code="SGG062", text="no capture is reachable under this configuration"))
     if unresolved:

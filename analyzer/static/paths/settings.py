@@ -41,10 +41,15 @@ class Settings:
             self._take(configuration)
 
     @property
+    def serves_adapters(self) -> bool:
+        """Whether the launch certainly serves adapters."""
+        return self.values.get(profile.ADAPTERS_FIELD) is True
+
+    @property
     def adapters(self) -> int:
         """Adapters that the launch loads, none where that is not known."""
-        enabled, named = (self.values.get(name) for name in profile.ADAPTER_FIELDS)
-        return len(named) if enabled is True and isinstance(named, (list, tuple, dict)) else 0
+        named = self.values.get(profile.ADAPTER_PATHS_FIELD)
+        return len(named) if self.serves_adapters and isinstance(named, (list, tuple, dict)) else 0
 
     def _take(self, given: Configuration) -> None:
         starts = given.starts

@@ -12,6 +12,8 @@ INPUT_LEN = 16
 #: Families that one text request replays: its prompt, its decode steps, and what a draft model does with them.
 _IMAGE = "vit"
 _ADAPTER_VARIANTS = {"lora"}
+#: Variants of request sets in which some request uses an adapter.
+USING_ADAPTERS = frozenset({*_ADAPTER_VARIANTS, "mixed"})
 #: Requests of one set, at most: each adapter once, and one request without.
 _MOST_MIXED = 8
 

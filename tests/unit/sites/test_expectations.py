@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from sgl_graph.analyzer.records.pathmap import (
     Reason,
     Site,
     Starts,
+    TrafficItem,
     Unresolved,
     WorkerEntry,
 )
@@ -96,6 +98,18 @@ def test_adapters_that_a_launch_loads_are_sent_where_no_label_tells_them_apart()
     assert [item.name for item in traffic_for(twin, labels_of(twin), None, 2)] == ["text", "lora"]
 
 
+def test_a_launch_of_adapters_whose_traffic_uses_none_is_noted() -> None:
+    def noted(traffic: Sequence[TrafficItem], **changes: Any) -> list[str]:
+        return [gap.severity for gap in gaps(traffic=traffic, **changes) if gap.code == "SGG055"]
+
+    labels = ["target:decode"]
+    without, using = traffic_for([path()], labels, None), traffic_for([path()], labels, None, 1)
+    assert noted(without, adapters=True) == ["note"]
+    assert noted(using, adapters=True) == noted(without) == noted((), adapters=True, labels=()) == []
+    twin = [path(label=twins())]
+    assert noted(traffic_for(twin, labels_of(twin), None), adapters=True) == []
+
+
 @pytest.mark.parametrize(
     ("enabled", "named", "expected"),
     [
@@ -111,6 +125,7 @@ def test_adapters_count_where_the_launch_serves_them(enabled: object, named: obj
     settings = Settings(None)
     settings.values = {"enable_lora": enabled, "lora_paths": named}
     assert settings.adapters == expected
+    assert settings.serves_adapters is (enabled is True)
 
 
 def test_variants_that_only_the_server_decides_on_are_told_and_not_expected() -> None:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 import networkx as nx
@@ -139,6 +139,43 @@ class Making:
     ways: tuple[tuple[Step, ...], ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A test that start-up decides once, decided one way, and what is certain then.
+
+    Attributes:
+        text, file, line: the test, as the guards of its positive branch have it.
+        reached, sides: as `Linked` has them.
+    """
+
+    text: str
+    file: str
+    line: int
+    holds: bool
+    reached: dict[str, Truth] = field(default_factory=dict)
+    sides: dict[str, dict[bool, Making]] = field(default_factory=dict)
+
+    def decided(self, guards: tuple[Guard, ...]) -> tuple[Guard, ...]:
+        """Guards, of which those of the test are settled."""
+        return tuple(self._decided(guard) for guard in guards)
+
+    def _call(self, call: Call) -> Call:
+        guards = self.decided(call.guards)
+        if guards == call.guards:
+            return call
+        return replace(call, guards=guards, active=call.active and all(g.value is not Truth.FALSE for g in guards))
+
+    def _decided(self, guard: Guard) -> Guard:
+        if guard.line != self.line or guard.file != self.file or guard.text not in (self.text, f"not ({self.text})"):
+            return guard
+        return replace(guard, value=Truth.TRUE if (guard.text == self.text) is self.holds else Truth.FALSE, depends=())
+
+    def of(self, linked: Linked) -> Linked:
+        """The same configuration in this case."""
+        calls = {caller: [self._call(call) for call in made] for caller, made in linked.calls.items()}
+        return replace(linked, reached=self.reached, sides=self.sides, calls=calls, cases=())
+
+
 @dataclass(slots=True)
 class ClassInfo:
     """A class of the checkout with what the hierarchy says of it.
@@ -177,6 +214,7 @@ class Linked:
         absent: by dotted name.
         sides: by class whose constructor is given an object of either side: what makes it for the draft (True) and for the
             target (False).
+        cases: of each test by which start-up chooses what captures, that it holds and that it does not.
     """
 
     project: Project
@@ -193,3 +231,4 @@ class Linked:
     made: dict[tuple[str, str, str], dict[str, frozenset[str | None]]] = field(default_factory=dict)
     absent: dict[str, Absent] = field(default_factory=dict)
     sides: dict[str, dict[bool, Making]] = field(default_factory=dict)
+    cases: tuple[tuple[Case, Case], ...] = ()

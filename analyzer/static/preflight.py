@@ -11,7 +11,7 @@ from sgl_graph.analyzer.records import pathmap as records
 from sgl_graph.analyzer.static import profile
 from sgl_graph.analyzer.static.checkout.project import Project, headers_in
 from sgl_graph.analyzer.static.config.protocol import Configuration
-from sgl_graph.analyzer.static.linked import Linked
+from sgl_graph.analyzer.static.linked import Case, Linked
 from sgl_graph.analyzer.static.paths.captured import Captured, Owners
 from sgl_graph.analyzer.static.paths.certainty import without_model
 from sgl_graph.analyzer.static.paths.chains import Chains
@@ -25,7 +25,7 @@ from sgl_graph.analyzer.static.paths.reach import Reachability, Reached
 from sgl_graph.analyzer.static.paths.settings import Settings
 from sgl_graph.analyzer.static.paths.splits import settled_splits
 from sgl_graph.analyzer.static.paths.topology import missing_entry, worker_entries, workers
-from sgl_graph.analyzer.static.paths.traffic import labels_of, traffic_for
+from sgl_graph.analyzer.static.paths.traffic import either_way, labels_of, traffic_for
 from sgl_graph.analyzer.static.paths.unread import cut_short, lost_of, problems_of, unread_by
 from sgl_graph.analyzer.static.sites.classify import Classifier, Surroundings
 from sgl_graph.analyzer.static.sites.families import family_of_site
@@ -66,6 +66,37 @@ class Parts:
     sites: list[tuple[RawSite, records.Site]] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What every answer about one configuration stands on, however its open tests fall."""
+
+    search: SiteSearch
+    classifier: Classifier
+    entries: Sequence[str]
+    settings: Settings
+    unread: Sequence[str]
+    missing: str
+    device: str | None
+
+    def answers(self, linked: Linked | None) -> tuple[Reachability | None, list[Reached]]:
+        """Whether each primitive is reached."""
+        search, settings = self.search, self.settings
+        reach = None
+        if linked is not None:
+            reach = Reachability(linked, self.entries, search.owners.on_demand(), self.unread)
+        found = [_reached(reach, settings.starts, raw, self.missing) for raw in search.sites]
+        if reach is not None:
+            found = settled_splits(search.sites, reach.settled_entries(search.sites, found))
+        return reach, [_in_open_phase(raw, answer, settings) for raw, answer in zip(search.sites, found, strict=True)]
+
+    def records(self, reached: Sequence[Reached], linked: Linked | None) -> list[tuple[RawSite, records.Site]]:
+        """The primitives with their answers and classes."""
+        sites = self.search.sites
+        saver = any(r.form == "saver-context" and a.reachable != "no" for r, a in zip(sites, reached, strict=True))
+        around = Surroundings(device=self.device, saver_active=saver and linked is not None)
+        return site_records(self.search, self.classifier, reached, around)
+
+
 def build(
     project: Project,
     request: Request,
@@ -101,29 +132,23 @@ def build(
             linked.reached = without_model(linked)
     search = found_sites()
     unread = unread_by(project, linked)
-    reach = Reachability(linked, entries, search.owners.on_demand(), unread) if linked is not None else None
-    parts = Parts(search, linked)
     on_step("classifying")
-    around = Surroundings(device=request.device.kind)
-    reached = [_reached(reach, settings.starts, raw, missing) for raw in search.sites]
-    if reach is not None:
-        reached = settled_splits(search.sites, reach.settled_entries(search.sites, reached))
-    reached = [_in_open_phase(raw, answer, settings) for raw, answer in zip(search.sites, reached, strict=True)]
-    saver = any(
-        raw.form == "saver-context" and r.reachable != "no" for raw, r in zip(search.sites, reached, strict=True)
-    )
-    around = Surroundings(device=request.device.kind, saver_active=saver and linked is not None)
     classifier = Classifier(search.owners, search.sites)
-    parts.sites = site_records(search, classifier, reached, around)
-    chains = Chains(linked, reach, entries)
+    given = _Given(search, classifier, entries, settings, unread, missing, request.device.kind)
+    reach, reached = given.answers(linked)
+    parts = Parts(search, linked, given.records(reached, linked))
     processes = workers(project, settings.values, linked.reached if linked is not None else ())
     found: tuple[tuple[str, records.Component], ...] = ()
     if linked is not None and reach is not None:
         found = components_of(project, linked, reach, ranks=processes[0].count if processes else None)
-    paths = _paths(parts, classifier, request.device.kind, chains, settings, found, processes)
+    paths = _paths(given, linked, parts.sites, reach, found, processes)
     if settings.starts.value == "no":
         paths = ()
     labels = labels_of(paths)
+    if linked is not None and any(path.reachable == "unresolved" for path in paths):
+        labels = either_way(
+            labels, [[_labels_in(given, linked, c, found, processes) for c in pair] for pair in linked.cases]
+        )
     traffic = traffic_for(paths, labels, request.budget, settings.adapters)
     sites = tuple(site for _, site in parts.sites)
     problems = problems_of(project, linked)
@@ -167,6 +192,19 @@ def build(
         ),
         parts,
     )
+
+
+def _labels_in(
+    given: _Given,
+    linked: Linked,
+    case: Case,
+    components: Sequence[tuple[str, records.Component]],
+    processes: Sequence[records.WorkerEntry],
+) -> tuple[str, ...]:
+    """Labels to expect where a test falls one way."""
+    decided = case.of(linked)
+    reach, reached = given.answers(decided)
+    return labels_of(_paths(given, decided, given.records(reached, decided), reach, components, processes))
 
 
 def _encoder(settings: Settings) -> bool:
@@ -228,24 +266,22 @@ def site_records(
 
 
 def _paths(
-    parts: Parts,
-    classifier: Classifier,
-    device: str | None,
-    chains: Chains,
-    settings: Settings,
+    given: _Given,
+    linked: Linked | None,
+    sites: list[tuple[RawSite, records.Site]],
+    reach: Reachability | None,
     components: Sequence[tuple[str, records.Component]],
     processes: Sequence[records.WorkerEntry],
 ) -> tuple[records.PathEntry, ...]:
-    linked = parts.linked
+    search, settings, classifier = given.search, given.settings, given.classifier
     holdings = {name: info.attributes for name, info in linked.classes.items()} if linked is not None else None
-    capturing = parts.search.owners.capturing()
-    captured = Captured(linked, parts.search.types, capturing) if linked is not None else None
+    captured = Captured(linked, search.types, search.owners.capturing()) if linked is not None else None
     finder = PathFinder(
         PathInput(
-            search=parts.search,
-            sites=parts.sites,
-            chains=chains,
-            keys=Keys(parts.search.owners),
+            search=search,
+            sites=sites,
+            chains=Chains(linked, reach, given.entries),
+            keys=Keys(search.owners),
             settings=settings.values,
             unconfirmed=settings.unconfirmed,
             open_phases=settings.open_phases,
@@ -258,7 +294,7 @@ def _paths(
             holdings=holdings,
             devices=classifier.devices_of_class,
             devices_of=classifier.devices_of,
-            device=device,
+            device=given.device,
             arguments=linked.arguments if linked is not None else {},
             made=linked.made if linked is not None else {},
         )

@@ -15,7 +15,7 @@ from sgl_graph.analyzer.static.config.walking import walk
 from sgl_graph.analyzer.static.extract.facts import Expression
 from sgl_graph.analyzer.static.extract.text import render
 from sgl_graph.analyzer.static.link.frame import GuardLink
-from sgl_graph.analyzer.static.linked import Guard, Truth
+from sgl_graph.analyzer.static.linked import Case, Guard, Truth
 
 if TYPE_CHECKING:
     from sgl_graph.analyzer.static.checkout.project import Module
@@ -45,6 +45,7 @@ class Alternatives:
         functions: Callable[[str], FunctionValue | None],
     ) -> None:
         self._resting: dict[tuple[str, int], tuple[str, ...]] = {}
+        tests: dict[tuple[str, int, str], None] = {}
         sides: dict[tuple[str, int], tuple[GuardLink, dict[bool, set[str]]]] = {}
         for record in live:
             made = record.constructs & capturing
@@ -58,6 +59,11 @@ class Alternatives:
             if len(made_by) == 2 and not made_by[True] & made_by[False] and once(caller):
                 names = _attributes(link.test, functions(caller))
                 self._resting[caller, test] = names or (render(link.test),)
+                tests[link.file, link.line, render(link.test)] = None
+        #: The tests that choose, each once as it holds and as it does not.
+        self.cases = [
+            (Case(text, file, line, True), Case(text, file, line, False)) for file, line, text in sorted(tests)
+        ]
 
     def guards(self, caller: str, link: GuardLink | None) -> tuple[Guard, ...]:
         """Guards of a call, outermost first; those that choose rest on what their tests read."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import networkx as nx
 from sgl_graph.analyzer.static.link.values import ClassValue
-from sgl_graph.analyzer.static.linked import Call, Guard, Known, Truth
+from sgl_graph.analyzer.static.linked import Call, Case, Guard, Known, Truth
 
 if TYPE_CHECKING:
     from sgl_graph.analyzer.static.link.values import FunctionValue
@@ -26,8 +26,10 @@ def certain(
     calls: Mapping[str, Sequence[Call]],
     entries: Sequence[str],
     names: Iterable[str],
+    case: Case | None = None,
 ) -> dict[str, Truth]:
-    """Reached functions; TRUE where one certainly runs."""
+    """Reached functions; TRUE where one certainly runs, in a case if one is given."""
+    passes = settled if case is None else lambda guards: settled(case.decided(guards))
     classes = {cls.qualname: [base.qualname for base in cls.line] for cls in world.classes.values()}
     makers = {
         caller: [call for call in made if call.active and call.constructs]
@@ -54,14 +56,14 @@ def certain(
             continue
         found.add(name)
         for call in makers.get(name, ()):
-            if settled(call.guards):
+            if passes(call.guards):
                 for base in {base for cls in call.constructs for base in classes.get(cls, ())} - made:
                     made.add(base)
                     stack.extend(waiting.pop(base, ()))
         if name not in graph:
             continue
         for _, target, data in graph.out_edges(name, data=True):
-            if target not in found and data["known"] is not Known.NAME_ONLY and settled(data["guards"]):
+            if target not in found and data["known"] is not Known.NAME_ONLY and passes(data["guards"]):
                 stack.append(target)
     return {name: Truth.TRUE if name in found else Truth.UNKNOWN for name in sorted(reached)}
 

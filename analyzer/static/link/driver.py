@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 import networkx as nx
 from sgl_graph.analyzer.static.checkout.project import Project
@@ -26,7 +27,7 @@ from sgl_graph.analyzer.static.link.values import (
     just,
 )
 from sgl_graph.analyzer.static.link.world import CallRecord, World
-from sgl_graph.analyzer.static.linked import Call, ClassInfo, Definition, Linked, Truth
+from sgl_graph.analyzer.static.linked import Call, Case, ClassInfo, Definition, Linked, Truth
 
 #: Python frames that nested interpretations may take: each call of the program interpreted costs a dozen.
 _DEEPEST_STACK = 12_000
@@ -93,8 +94,17 @@ def _link(
     linked.arguments, linked.made = given, made
     linked.closures = closures
     linked.sides = world.sides.found(linked.reached)
+    linked.cases = tuple(
+        tuple(_in_case(world, linked, entries, case) for case in pair)  # type: ignore[misc]
+        for pair in alternatives.cases
+    )
     linked.absent = dict(sorted(world.absent.items()))
     return linked
+
+
+def _in_case(world: World, linked: Linked, entries: Sequence[str], case: Case) -> Case:
+    reached = certain(world, linked.graph, linked.calls, entries, linked.reached, case)
+    return replace(case, reached=reached, sides=world.sides.found(reached))
 
 
 def _start(interpreter: Interpreter, entry: str) -> None:

@@ -211,13 +211,17 @@ class Reachability:
     def _callers_of_wrapper(self, site: RawSite, names: Sequence[str]) -> list[str]:
         """Functions that run and call what wraps a split point: by its name, or as a value that they choose by it."""
         named = self._callers_by_name(names)
-        closure = self._closure_of(site)
-        if closure is None:
-            return named
-        calling = [caller for caller in closure.callers if caller in self._linked.reached]
-        if not calling:
+        if site.form == "split-operator":  # what is registered stays the function that it is
+            calling = [c.caller for c in self.calls_of(_running(site.scope).name) if c.active]
+        else:
+            closure = self._closure_of(site)
+            if closure is None:
+                return named
+            calling = list(closure.callers)
+        calling = [caller for caller in calling if caller in self._linked.reached]
+        if not calling and site.form != "split-operator":
             return []
-        return named or sorted(caller for caller in calling if self._mentions(caller, names))
+        return named or sorted({caller for caller in calling if self._mentions(caller, names)})
 
     def _closure_of(self, site: RawSite) -> Closure | None:
         if site.call is None:

@@ -32,6 +32,16 @@ def labels_of(paths: Sequence[PathEntry]) -> tuple[str, ...]:
     return tuple(sorted(set(found)))
 
 
+def either_way(labels: Sequence[str], cases: Sequence[Sequence[Sequence[str]]]) -> tuple[str, ...]:
+    """The labels, and those that are to be expected whichever way a test falls that start-up decides.
+
+    Args:
+        cases: per test, what is to be expected where it holds, and where it does not.
+    """
+    both = [set(one) & set(other) for one, other in cases]
+    return tuple(sorted(set(labels).union(*both)))
+
+
 def traffic_for(
     paths: Sequence[PathEntry], labels: Sequence[str], budget: int | None, adapters: int = 0
 ) -> tuple[TrafficItem, ...]:

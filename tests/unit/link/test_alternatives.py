@@ -108,3 +108,18 @@ def test_a_test_that_chooses_nothing_for_good_may_hold_either_way(
 def test_a_test_without_attributes_is_named_itself(tmp_path: Path) -> None:
     found = linked(tmp_path, capturing=CAPTURING, test="ext.memory() > 1")
     assert {depends for _, _, depends in made_under(found)} == {("ext.memory() > 1",)}
+
+
+def test_each_outcome_makes_what_it_chooses_certain_and_the_other_not(tmp_path: Path) -> None:
+    found = linked(tmp_path, capturing=CAPTURING)
+    ((holds, fails),) = found.cases
+    assert (holds.holds, fails.holds) == (True, False)
+    assert [holds.reached[name].value for name in (WHOLE, PIECES)] == ["true", "unknown"]
+    assert [fails.reached[name].value for name in (WHOLE, PIECES)] == ["unknown", "true"]
+    calls = {name: call for call in holds.of(found).calls["main:Worker.start"] for name in call.constructs}
+    assert calls["runners:Whole"].active and not calls["runners:Pieces"].active
+    assert found.calls["main:Worker.start"] != holds.of(found).calls["main:Worker.start"]
+
+
+def test_a_test_that_chooses_nothing_has_no_outcomes(tmp_path: Path) -> None:
+    assert linked(tmp_path, capturing=frozenset()).cases == ()

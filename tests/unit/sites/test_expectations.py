@@ -26,7 +26,7 @@ from sgl_graph.analyzer.records.pathmap import (
 )
 from sgl_graph.analyzer.static.paths.gaps import gaps_of
 from sgl_graph.analyzer.static.paths.settings import Settings
-from sgl_graph.analyzer.static.paths.traffic import labels_of, traffic_for, uncovered
+from sgl_graph.analyzer.static.paths.traffic import either_way, labels_of, traffic_for, uncovered
 from sgl_graph.analyzer.static.rules import RULES
 
 
@@ -59,6 +59,13 @@ def test_labels_are_of_paths_that_certainly_run() -> None:
         path("target:verify", trigger="admin"),
     ]
     assert labels_of(paths) == ("target:decode/lora", "target:decode/nolora", "target:vit")
+
+
+def test_a_label_is_expected_that_both_outcomes_of_a_test_give() -> None:
+    holds, fails = ("target:decode", "draft:draft-extend"), ("target:decode", "draft:draft-extend", "target:vit")
+    assert either_way(("target:decode",), [(holds, fails)]) == ("draft:draft-extend", "target:decode")
+    assert either_way(("target:decode",), [(holds, ()), ((), fails)]) == ("target:decode",)
+    assert either_way(("target:decode",), []) == ("target:decode",)
 
 
 def test_traffic_is_the_least_that_covers_the_labels() -> None:

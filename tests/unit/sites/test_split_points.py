@@ -152,10 +152,13 @@ def test_what_a_wrapper_does_between_segments_rests_on_whether_it_ends_one(end: 
 
 
 REGISTRY = """
+    import ext
+
     OPERATORS = []
 
     def register_split_op():
         def register(operator):
+            ext.define(operator)
             OPERATORS.append(operator.__name__)
             return operator
         return register
@@ -186,10 +189,15 @@ OPERATORS = """
     def cut():
         Cuts()
         attend(1)
+
+    def cut_by_choice(request):
+        Cuts()
+        apply = idle if False else attend
+        apply(request)
 """
 
 
-@pytest.mark.parametrize(("entry", "expected"), [("cut", "yes"), ("eager", "no")])
+@pytest.mark.parametrize(("entry", "expected"), [("cut", "yes"), ("cut_by_choice", "yes"), ("eager", "no")])
 def test_an_operator_cuts_a_graph_where_what_is_registered_is_read(entry: str, expected: str) -> None:
     """Its module mentions no graph, and is found all the same."""
     project = Project(MemorySources({"sglang/srt/registry.py": REGISTRY, "sglang/srt/model.py": OPERATORS}))

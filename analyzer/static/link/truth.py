@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from sgl_graph.analyzer.static.extract.text import render
 from sgl_graph.analyzer.static.link.latches import is_state
 from sgl_graph.analyzer.static.link.objects import Configured, Container, Foreign
 from sgl_graph.analyzer.static.link.sets import traits
@@ -72,8 +73,10 @@ def truth_of_one(value: Value) -> bool | None:
     """Truth of one abstract value."""
     if isinstance(value, Constant):
         return bool(value.value)
-    if isinstance(value, (FunctionValue, ClassValue, ModuleValue, Bound, EnumMember)):
+    if isinstance(value, (FunctionValue, ClassValue, ModuleValue, Bound)):
         return True
+    if isinstance(value, EnumMember):
+        return _truth_of_member(value)
     if isinstance(value, (Instance, Configured)):
         # An object is true unless its class says otherwise by a length or a truth method.
         methods = ("__bool__", "__len__")
@@ -84,6 +87,16 @@ def truth_of_one(value: Value) -> bool | None:
     if isinstance(value, Container) and value.length is not None and value.kind == "tuple":
         return value.length > 0
     return None
+
+
+def _truth_of_member(member: EnumMember) -> bool | None:
+    """A member is true unless it is a number or a text as well, or its class says otherwise."""
+    if any("__bool__" in _method_names(base) for base in member.cls.line):
+        return None
+    if not is_mixed(member.cls):
+        return True
+    payload = payload_of(member)
+    return None if payload is None else bool(payload)
 
 
 def _method_names(cls: ClassValue) -> set[str]:
@@ -182,7 +195,7 @@ def _compare_one(op: str, a: Value, b: Value) -> bool | None:
         except TypeError:
             return None
     if not equality:
-        return None
+        return _in_order(op, a, b)
     if isinstance(a, _IDENTITIES) and isinstance(b, _IDENTITIES):
         return (a is b) == positive
     for one, other in ((a, b), (b, a)):
@@ -198,6 +211,46 @@ def _compare_one(op: str, a: Value, b: Value) -> bool | None:
     return None
 
 
+_ORDERS = {"<": "__lt__", "<=": "__le__", ">": "__gt__", ">=": "__ge__"}
+
+
+def _in_order(op: str, a: Value, b: Value) -> bool | None:
+    """`a < b` and the like where a side is a member of an enumeration that is ordered by its members' values."""
+    sides: list[Any] = []
+    for value in (a, b):
+        if isinstance(value, EnumMember) and op in _ORDERS and _ordered_by_value(value.cls, op):
+            sides.append(payload_of(value))
+        elif isinstance(value, Constant) and any(isinstance(v, EnumMember) and is_mixed(v.cls) for v in (a, b)):
+            sides.append(value.value)
+        else:
+            return None
+    if None in sides:
+        return None
+    try:
+        return bool(_COMPARE[op](*sides))
+    except TypeError:
+        return None
+
+
+def _ordered_by_value(cls: ClassValue, op: str) -> bool:
+    """Whether members compare as their values: they are numbers or texts, or the class says so in one line."""
+    name = _ORDERS[op]
+    for base in cls.line:
+        for statement in base.facts.body:
+            if statement[0] == "def" and base.module.facts.functions[statement[2]].name == name:
+                return _compares_values(base, statement[2], op)
+    return is_mixed(cls)
+
+
+def _compares_values(cls: ClassValue, index: int, op: str) -> bool:
+    body = cls.module.function_body(index)
+    if len(body) != 1 or body[0][0] != "return" or body[0][2] is None:
+        return False
+    values = [f"{parameter.name}.value" for parameter in cls.module.facts.functions[index].parameters]
+    return render(body[0][2]) == f" {op} ".join(values)
+
+
+_FLAGS = {"enum.Flag", "enum.IntFlag"}
 _MIXINS = ("enum.IntEnum", "enum.StrEnum", "enum.IntFlag", "str", "int")
 
 
@@ -207,18 +260,23 @@ def is_mixed(cls: ClassValue) -> bool:
 
 
 def payload_of(member: EnumMember) -> str | int | float | bool | None:
-    """The value of an enumeration's member, where its class body gives a literal or `auto()`."""
-    position = 0
+    """The value of an enumeration's member, where its class body gives a literal or `auto()`; None where that is not known."""
+    bases = {base.path for base in member.cls.mro if isinstance(base, External)}
+    last: Any = 0
     for statement in member.cls.facts.body:
         if statement[0] != "=" or statement[2][0][0] != "n":
             continue
-        position += 1
-        if statement[2][0][1] != member.name:
-            continue
-        value = statement[3]
+        name, value = statement[2][0][1], statement[3]
         if value[0] == "v":
-            return value[1]  # type: ignore[no-any-return]
-        if value[0] == "c" and value[1][-1 if value[1][0] == "n" else 2] == "auto":
-            text = any(isinstance(b, External) and b.path == "enum.StrEnum" for b in member.cls.mro)
-            return member.name.lower() if text else position
+            last = value[1]
+        elif value[0] != "c" or value[1][-1 if value[1][0] == "n" else 2] != "auto":
+            last = None
+        elif "enum.StrEnum" in bases:
+            last = name.lower()
+        elif not isinstance(last, int):
+            last = None
+        else:
+            last = 1 << last.bit_length() if bases & _FLAGS else last + 1
+        if name == member.name:
+            return last  # type: ignore[no-any-return]
     return None

@@ -222,9 +222,10 @@ FOLLOWED_LIBRARIES = (
 CONFIGURATION_CLASSES = frozenset({ARGUMENT_CLASS, "sglang.srt.configs.model_config:ModelConfig"})
 #: Attributes of these that differ between the target's and the draft's object.
 PER_WORKER_ATTRIBUTES = frozenset({"is_draft_model"})
-#: Read-only views over the arguments: an attribute of a view is the argument of that name.
+#: Read-only views over the arguments: an attribute of a view is the argument of that name. Up to 0.5.18 there was one.
 CONFIGURATION_VIEWS = frozenset(
     {
+        "sglang.srt.arg_groups.overrides:ResolvedView",
         "sglang.srt.arg_groups.model_override_base:ResolvingConfig",
         "sglang.srt.arg_groups.model_override_base:ResolvedView",
     }

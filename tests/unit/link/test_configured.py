@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from sgl_graph.analyzer.static import profile
 from sgl_graph.analyzer.static.config import protocol as p
 from sgl_graph.analyzer.static.link.configured import ConfigurationOracle
 from sgl_graph.analyzer.static.linked import Truth
@@ -261,3 +262,47 @@ def test_a_group_of_a_launch_of_one_rank_exchanges_nothing(tmp_path: Path, ranks
     )
     found = program(tmp_path, GROUPS, ("main:run",), oracle=oracle)
     assert found.reached("groups:Group.exchange") == exchanges
+
+
+@pytest.mark.parametrize("module", ["overrides", "model_override_base"])
+def test_a_view_over_the_arguments_has_theirs_wherever_a_release_keeps_it(tmp_path: Path, module: str) -> None:
+    text = f"""
+        # file: sglang/srt/arg_groups/{module}.py
+        class ResolvedView:
+            def __init__(self, arguments):
+                self._arguments = arguments
+
+            def __getattr__(self, name):
+                return getattr(self._arguments, name)
+
+        # file: main.py
+        from sglang.srt.arg_groups.{module} import ResolvedView
+
+        def chosen():
+            pass
+
+        def other():
+            pass
+
+        def backend_of(settings):
+            return settings.backend
+
+        def run(arguments):
+            if backend_of(ResolvedView(arguments)) == "off":
+                chosen()
+            else:
+                other()
+    """
+
+    class _Fields(_Resolved):
+        def field(self, class_qualname: str, name: str) -> p.Values | None:
+            return p.Values(("off",), complete=True) if (class_qualname, name) == ("settings:S", "backend") else None
+
+    oracle = ConfigurationOracle(
+        cast("p.Configuration", _Fields()),
+        asks=lambda name: False,
+        classes=frozenset({"settings:S"}),
+        views=dict.fromkeys(profile.CONFIGURATION_VIEWS, "settings:S"),
+    )
+    found = program(tmp_path, text, oracle=oracle)
+    assert (found.reached("main:chosen"), found.reached("main:other")) == ("true", "no")

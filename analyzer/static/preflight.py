@@ -147,7 +147,7 @@ def build(
     labels = labels_of(paths)
     if linked is not None and any(path.reachable == "unresolved" for path in paths):
         labels = either_way(
-            labels, [[_labels_in(given, linked, c, found, processes) for c in pair] for pair in linked.cases]
+            paths, labels, [[_labels_in(given, linked, c, found, processes) for c in pair] for pair in linked.cases]
         )
     traffic = traffic_for(paths, labels, request.budget, settings.adapters)
     sites = tuple(site for _, site in parts.sites)

@@ -32,14 +32,27 @@ def labels_of(paths: Sequence[PathEntry]) -> tuple[str, ...]:
     return tuple(sorted(set(found)))
 
 
-def either_way(labels: Sequence[str], cases: Sequence[Sequence[Sequence[str]]]) -> tuple[str, ...]:
+def either_way(
+    paths: Sequence[PathEntry], labels: Sequence[str], cases: Sequence[Sequence[Sequence[str]]]
+) -> tuple[str, ...]:
     """The labels, and those that are to be expected whichever way a test falls that start-up decides.
 
     Args:
+        paths: the capture paths as long as no test is decided; a label that none of them has is nobody's.
+        labels: what `labels_of` expects.
         cases: per test, what is to be expected where it holds, and where it does not.
     """
-    both = [set(one) & set(other) for one, other in cases]
+    both = [set(one) & set(other) & _by_label(paths).keys() for one, other in cases]
     return tuple(sorted(set(labels).union(*both)))
+
+
+def _by_label(paths: Sequence[PathEntry]) -> dict[str, tuple[PathEntry, str | None]]:
+    """The path and the variant of every label that paths have."""
+    return {
+        (path.name if variant is None else f"{path.name}/{variant}"): (path, variant)
+        for path in paths
+        for variant in path.label.variants
+    }
 
 
 def traffic_for(
@@ -54,11 +67,7 @@ def traffic_for(
         adapters: adapters that the launch loads. Where no label tells them apart, one graph serves batches with and without: it reads
             the adapters' buffers by address, and a batch that uses them replays the same labels once more.
     """
-    by_label = {
-        (path.name if variant is None else f"{path.name}/{variant}"): (path, variant)
-        for path in paths
-        for variant in path.label.variants
-    }
+    by_label = _by_label(paths)
     groups: dict[str | None, list[str]] = {}
     for label in labels:
         path, variant = by_label[label]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -14,6 +15,12 @@ from sgl_graph.runtime.fact_store import FactStore, default_folder
 from fixtures.sglang_release import ReleaseUnavailable, source
 
 ROOT = Path(__file__).parents[1]
+
+
+def pytest_configure() -> None:
+    """Programs that tests interrupt notice it, also where a shell runs the tests in the background: that has all below it ignore interruptions."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -18,6 +18,13 @@ COMMAND = [
 ]
 
 
+def test_adapters_that_no_request_can_use_are_noted(tmp_path: Path) -> None:
+    command = [*COMMAND[:5], "--enable-lora", "--lora-backend", "plain"]
+    made = json.loads(make_map(tmp_path / "map.json", command).read_text())
+    assert [item["name"] for item in made["traffic"]] == ["text"]
+    assert [gap["severity"] for gap in made["gaps"] if gap["code"] == "SGG055"] == ["note"]
+
+
 @pytest.mark.timeout(300)
 def test_a_fault_that_only_adapters_show_is_seen_without_traffic_of_ones_own(tmp_path: Path) -> None:
     path_map = make_map(tmp_path / "map.json", COMMAND)
@@ -27,6 +34,7 @@ def test_a_fault_that_only_adapters_show_is_seen_without_traffic_of_ones_own(tmp
         ("text", None, 1),
         ("adapters", "mixed", 3),
     ]
+    assert "SGG055" not in {gap["code"] for gap in made["gaps"]}
     values = {}
     for fault in ("", "lora-recreated:0"):
         out = tmp_path / f"run-{fault[:4]}"

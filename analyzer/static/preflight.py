@@ -145,7 +145,8 @@ def build(
     if settings.starts.value == "no":
         paths = ()
     labels = labels_of(paths)
-    if linked is not None and any(path.reachable == "unresolved" for path in paths):
+    # What a case makes certain is so for a model that is known: without it, one of many classes runs on the way.
+    if linked is not None and request.model_known and any(path.reachable == "unresolved" for path in paths):
         labels = either_way(
             paths, labels, [[_labels_in(given, linked, c, found, processes) for c in pair] for pair in linked.cases]
         )

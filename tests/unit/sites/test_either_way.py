@@ -52,7 +52,7 @@ SCHEDULER = """
 """
 
 
-def _map(other: str) -> PathMap:
+def _map(other: str, *, model_known: bool = True) -> PathMap:
     modules = {"runners": RUNNERS, "kinds": KINDS, "managers/scheduler": SCHEDULER.format(other=other)}
     files = {f"sglang/srt/{name}.py": textwrap.dedent(text) for name, text in modules.items()}
     project = Project(MemorySources(files))
@@ -61,7 +61,7 @@ def _map(other: str) -> PathMap:
         (),
         {},
         DeviceFacts(name="cuda", source="flag", kind="cuda"),
-        True,
+        model_known,
     )
     found, _ = build(
         project,
@@ -82,3 +82,10 @@ def test_what_both_ways_capture_is_expected_though_neither_is_certain(other: str
     assert [path.reachable for path in found.paths] == ["unresolved"] * 2
     assert found.labels == labels
     assert [item.labels for item in found.traffic] == ([labels] if labels else [])
+
+
+def test_nothing_is_expected_either_way_while_the_model_is_not_known() -> None:
+    found = _map("SteppedDraftExtendGraphRunner", model_known=False)
+    assert [path.reachable for path in found.paths] == ["unresolved"] * 2
+    assert found.labels == ()
+    assert found.traffic == ()

@@ -104,7 +104,8 @@ def test_adapters_that_a_launch_loads_are_sent_where_no_label_tells_them_apart()
     assert sets(None, 40)[-1][2] == 8
     assert sets(4, 2) == [text, image]  # two requests and a batch of three are more than four
     assert sets(5, 2)[-1][0] == "adapters"
-    twin = [path(label=twins())]
+    # A request with an adapter is sent for the label: its prompt goes through the other path as well.
+    twin = [path(label=twins()), path("target:prefill-full")]
     assert [item.name for item in traffic_for(twin, labels_of(twin), None, 2)] == ["text", "lora"]
 
 

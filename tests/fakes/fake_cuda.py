@@ -5,7 +5,8 @@ from __future__ import annotations
 import struct
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -35,6 +36,7 @@ class FakeDriver:
         self.capturing: int | None = None
         self.kinds: dict[int, str] = {}
         self.filled: list[tuple[int, int]] = []
+        self.filled_on: list[int] = []
 
     def captured_graph(self, stream: int) -> int | None:
         return self.capturing
@@ -76,6 +78,7 @@ class FakeDriver:
 
     def fill(self, address: int, pattern: int, words: int, stream: int) -> None:
         self.filled.append((address, 4 * words))
+        self.filled_on.append(stream)
 
     def arguments(self, params: int, layout: list[tuple[int, int]]) -> list[bytes]:
         """What `plain_arguments` reads in the real driver."""
@@ -174,16 +177,23 @@ class FakeTorch:
         self.allocator = allocator = Allocator()
         self.driver = FakeDriver()
         self._C = self._make_c(allocator, markers)
-        self._pool_number = 0
+        self._pool_number = self._device = 0
         self.lazy: list[Callable[[], None]] = []
         self.cuda = SimpleNamespace(
             CUDAGraph=_graph_class(self, own_hooks),
-            current_device=lambda: 0,
-            current_stream=lambda: SimpleNamespace(cuda_stream=7),
+            current_device=lambda: self._device,
+            current_stream=lambda: SimpleNamespace(cuda_stream=7 + 100 * self._device),
+            device=self._on,
             is_current_stream_capturing=lambda: self.driver.capturing is not None,
             _lazy_call=lambda call: call(),
             get_allocator_backend=lambda: backend,
         )
+
+    @contextmanager
+    def _on(self, device: int) -> Iterator[None]:
+        before, self._device = self._device, device
+        yield
+        self._device = before
 
     @staticmethod
     def _make_c(a: Allocator, markers: bool) -> SimpleNamespace:

@@ -1,11 +1,13 @@
 """Runs sgl-graph on a real SGLang with one planted fault a row, several rows at once, and holds each against its row.
 
 usage: python3 tests/gpu/run_faults.py ROW... --bundle DIR --out DIR [--jobs N] [--limit SECONDS] [--maps DIR] [--kernels FILE]
+                                [--derived]
        python3 tests/gpu/run_faults.py --check DIR
 
 Rows are those of fault_rows.py; `one` means all for one GPU, `two` all for two. DIR holds site.tar.xz (SGLang and what it needs) and
 tool.tar.xz (make_tool_bundle.sh). In OUT: rows.json, and faults.tar with each row's archive, export, report and log. --limit
-interrupts what still runs after so many seconds, and packs it. --maps takes maps made elsewhere, as ROW.json. --kernels
+interrupts what still runs after so many seconds, and packs it. --maps takes maps made elsewhere, as ROW.json. --derived sends the map's own traffic
+instead of traffic.json beside this file (rows that need certain sizes do not hold then). --kernels
 unpacks kernels compiled on such a host if FILE is there; OUT/kernels.tar.xz holds them afterwards. --check holds archives, kept
 as DIR/ROW beside DIR/rows.json, against the rows again, without a GPU. Exit status: 0 when every row holds, 1 when not.
 """
@@ -36,12 +38,13 @@ _BEGAN = time.monotonic()
 _stopping = Stopping()
 
 
-def command(name: str, row: Row, number: int, site: Path, maps: Path | None) -> list[str]:
+def command(name: str, row: Row, number: int, site: Path, maps: Path | None, derived: bool = False) -> list[str]:
     """What runs a row; each row has ports of its own."""
     path = os.pathsep.join([str(site), str(PLUGIN.parent)])
     program = [sys.executable, "-m", "sgl_graph.cli", "run", "--out", str(ARCHIVES / name), "--checkout", str(site)]
     program += ["--env", f"PYTHONPATH={path}", *(["--env", f"SGL_GRAPH_FAULT={row.fault}"] if row.fault else [])]
-    program += ["--accept-gaps", "--allow-busy", "--traffic", str(Path(__file__).with_name("traffic.json"))]
+    program += ["--accept-gaps", "--allow-busy"]
+    program += [] if derived else ["--traffic", str(Path(__file__).with_name("traffic.json"))]
     program += ["--start-timeout", "420", "--request-timeout", "60", *row.options.split()]
     if maps is not None and (maps / f"{name}.json").exists():
         program += ["--map", str(maps / f"{name}.json")]
@@ -55,7 +58,7 @@ def serving(name: str, row: Row, number: int) -> list[str]:
     return ["python3", "-m", "sglang.launch_server", *model, *COMMON.split(), *row.flags.split(), *ports]
 
 
-def run(name: str, number: int, out: Path, site: Path, tool: Path, maps: Path | None) -> dict[str, Any]:
+def run(name: str, number: int, out: Path, site: Path, tool: Path, maps: Path | None, derived: bool) -> dict[str, Any]:
     """One row; what rows.json says of it."""
     if _stopping.begun:
         return {"row": name, "exit": 130, "holds": False, "problems": ["not begun: out of time"]}
@@ -67,7 +70,7 @@ def run(name: str, number: int, out: Path, site: Path, tool: Path, maps: Path | 
     began = time.monotonic()
     with (out / f"{name}.log").open("w") as log:
         process = subprocess.Popen(
-            command(name, ROWS[name], number, site, maps),
+            command(name, ROWS[name], number, site, maps, derived),
             env=environment,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -167,6 +170,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=4)
     parser.add_argument("--limit", type=float)
     parser.add_argument("--maps", type=Path)
+    parser.add_argument("--derived", action="store_true")
     parser.add_argument("--kernels", type=Path)
     parser.add_argument("--check", type=Path)
     args = parser.parse_args()
@@ -189,7 +193,7 @@ def main() -> None:
     lock = threading.Lock()
 
     def one(numbered: tuple[int, str]) -> None:
-        result = run(numbered[1], numbered[0], folder, site, tool, args.maps)
+        result = run(numbered[1], numbered[0], folder, site, tool, args.maps, args.derived)
         with lock:
             results.append(result)
             collect(args.out, folder, results)

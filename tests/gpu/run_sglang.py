@@ -45,6 +45,9 @@ EAGLE = (
     f"--speculative-algorithm EAGLE --speculative-draft-model-path {WORK}/eagle_draft --speculative-num-steps 2 "
     "--speculative-eagle-topk 1 --speculative-num-draft-tokens 3"
 )
+STANDALONE = EAGLE.replace("EAGLE", "STANDALONE").replace("eagle_draft", "llama_draft")
+#: Its draft is captured with the target's class of runners.
+DFLASH = f"--speculative-algorithm DFLASH --speculative-draft-model-path {WORK}/dflash_draft"
 NGRAM = "--speculative-algorithm NGRAM --speculative-num-draft-tokens 4"
 #: model, server flags, run options
 CASES: dict[str, tuple[str, str, str]] = {
@@ -52,10 +55,13 @@ CASES: dict[str, tuple[str, str, str]] = {
     "llama-small": ("llama", SMALL_PREFILL, "--control"),
     "flashinfer": ("llama", f"{SMALL_PREFILL} --attention-backend flashinfer", "--control"),
     "lora": ("llama", f"{SMALL_PREFILL} {LORA}", "--control"),
+    "lora-csgmv": ("llama", f"{SMALL_PREFILL} {LORA.replace('triton', 'csgmv')}", "--control"),
     "moe": ("qwen3_moe", f"{SMALL_PREFILL} --moe-runner-backend triton", "--control"),
     "ngram": ("llama", f"{SMALL_PREFILL} {NGRAM}", "--control"),
     # EAGLE workers import deep_gemm whatever they use.
     "eagle": ("llama", f"{SMALL_PREFILL} {EAGLE}", "--control --env SGLANG_ENABLE_JIT_DEEPGEMM=0"),
+    "standalone": ("llama", f"{SMALL_PREFILL} {STANDALONE}", "--control --env SGLANG_ENABLE_JIT_DEEPGEMM=0"),
+    "dflash": ("llama", f"{SMALL_PREFILL} {DFLASH}", "--control --env SGLANG_ENABLE_JIT_DEEPGEMM=0"),
     "piecewise": ("llama", f"{SMALL_PREFILL} --cuda-graph-backend-prefill tc_piecewise", "--control"),
     # These two are known to die while they capture; the run must say so, and the map beforehand.
     "prefill-full": ("llama", f"{SMALL_PREFILL} --cuda-graph-backend-prefill full", "--skip-eager --skip-instrumented"),
@@ -94,7 +100,13 @@ def models() -> None:
     """Every model and adapter of the cases."""
     import tiny_models
 
-    for make in (tiny_models.llama, tiny_models.qwen3_moe, tiny_models.eagle_draft):
+    for make in (
+        tiny_models.llama,
+        tiny_models.qwen3_moe,
+        tiny_models.eagle_draft,
+        tiny_models.llama_draft,
+        tiny_models.dflash_draft,
+    ):
         make(WORK / make.__name__)
     tiny_models.lora(WORK / "lora-a", seed=7)
     tiny_models.lora(WORK / "lora-b", seed=8)

@@ -93,6 +93,30 @@ def eagle_draft(folder: Path) -> Path:
     return _write(folder, config, tensors, seed=3)
 
 
+def llama_draft(folder: Path) -> Path:
+    """A draft of its own for the dense model (STANDALONE): the same in small, one layer."""
+    config = _config("LlamaForCausalLM", "llama") | {"num_hidden_layers": 1}
+    at = "model.layers.0"
+    tensors = [*_attention(at), *_norms(at), *_gated(f"{at}.mlp", INNER), *_ends()]
+    return _write(folder, config, tensors, seed=4)
+
+
+def dflash_draft(folder: Path) -> Path:
+    """A draft of blocks of four tokens for the dense model (DFLASH): one layer over hidden states of two of the target's."""
+    extra = {
+        "num_hidden_layers": 1,
+        "num_target_layers": LAYERS,
+        "block_size": 4,
+        "dflash_config": {"mask_token_id": VOCABULARY - 1, "target_layer_ids": [0, 1]},
+    }
+    at = "layers.0"
+    tensors = [*_attention(at), *_norms(at), *_gated(f"{at}.mlp", INNER)]
+    tensors += [(f"{at}.self_attn.{name}_norm.weight", (HEAD_DIM,), "ones") for name in "qk"]
+    tensors += [("fc.weight", (HIDDEN, 2 * HIDDEN), "random")]
+    tensors += [(f"{name}.weight", (HIDDEN,), "ones") for name in ("hidden_norm", "norm")]
+    return _write(folder, _config("DFlashDraftModel", "qwen3") | extra, tensors, seed=5)
+
+
 def lora(folder: Path, seed: int, rank: int = 8) -> Path:
     """An adapter of q_proj and v_proj."""
     tensors = []

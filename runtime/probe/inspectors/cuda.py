@@ -308,7 +308,7 @@ class CudaInspector:
         if self._reader is not None and not unread:
             self._reader.remember(inspection, identifier)
         if self._poisoner is not None and pool is not None:
-            self._poisoner.pools[identifier] = (int(pool[0]), int(pool[1]))
+            self._poisoner.captured(identifier, pending.device, (int(pool[0]), int(pool[1])))
         return identifier
 
     def _note_key(self, label: Label, graph: int) -> None:
@@ -356,12 +356,12 @@ class CudaInspector:
 
     # Replays
 
-    def replayed(self, graph: int) -> None:
-        """A launch of `graph` starts; the hot path."""
+    def replayed(self, graph: int, stream: int | None = None) -> None:
+        """A launch of `graph` starts, on `stream` where the call names it; the hot path."""
         if self._pending and self.torch.cuda.is_current_stream_capturing():
             return  # recorded as a child of the graph that is being captured; nothing runs
         if self._poisoner is not None:
-            self._poisoner.before(graph)
+            self._poisoner.before(graph, stream)
         number = self.recorder.replay(graph)
         watch = self._watch
         if watch is not None and (setter := watch.trace.set_marker) is not None:

@@ -48,8 +48,8 @@ class Hooked(Protocol):
     def failed(self, graph: Any, reason: str) -> None:
         """The capture did not end well."""
 
-    def replayed(self, graph: int) -> None:
-        """A launch of `graph` starts."""
+    def replayed(self, graph: int, stream: int | None = None) -> None:
+        """A launch of `graph` starts, on `stream` where the call names it."""
 
     def inspect_now(self, handle: int) -> int:
         """Inspect a graph that no PyTorch capture made; its identifier."""

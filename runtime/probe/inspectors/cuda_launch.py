@@ -152,16 +152,16 @@ class LaunchHooks:
 
     def _launch(self, original: Any) -> Any:
         def wrapper(executable: Any, *args: Any, **kwargs: Any) -> Any:
-            self._safely("launch", self._launched, executable)
+            self._safely("launch", self._launched, executable, next(iter((*args, *kwargs.values())), None))
             return original(executable, *args, **kwargs)
 
         return wrapper
 
-    def _launched(self, executable: Any) -> None:
+    def _launched(self, executable: Any, stream: Any) -> None:
         handle = int(executable)
         identifier = self._executables.get(handle)
         if identifier is not None:
-            self._inspector.replayed(identifier)
+            self._inspector.replayed(identifier, None if stream is None else int(stream))
         elif handle not in self._strangers:
             self._strangers.add(handle)
             self._inspector.recorder.problem("launch", "an executable graph was launched whose making was not seen")

@@ -22,24 +22,36 @@ class Poisoner:
         self._torch = torch
         self._driver = driver
         self._seen: dict[int, int] = {}
-        self.pools: dict[int, tuple[int, int]] = {}
+        self._homes: dict[int, tuple[int, tuple[int, int]]] = {}
 
-    def before(self, graph: int) -> None:
+    def captured(self, graph: int, device: int, pool: tuple[int, int]) -> None:
+        """A graph was captured: on this device, into this pool."""
+        self._homes[graph] = device, pool
+
+    def before(self, graph: int, stream: int | None = None) -> None:
         """Fill free memory of the graph's pool, on its first replay and now and then after.
 
-        Memory that a graph references beyond its own capture is left alone: segments hand it over after it was freed.
+        Memory that a graph references beyond its own capture is left alone: segments hand it over after it was freed. So is memory
+        that somebody owns through a segment laid over the pool's.
+
+        Args:
+            graph: about to be launched.
+            stream: where, for a launch that names its stream; else it is the current stream of the graph's device.
         """
         count = self._seen[graph] = self._seen.get(graph, 0) + 1
-        pool = self.pools.get(graph)
-        if pool is None or (count - 1) % _LOOK_EVERY:
+        home = self._homes.get(graph)
+        if home is None or (count - 1) % _LOOK_EVERY:
             return
+        device, pool = home
         memory = cuda_segments.take(self._torch)
-        stream = int(self._torch.cuda.current_stream().cuda_stream)
         size = blocks = 0
-        for device, address, length in memory.free_cells(pool):
-            for start, end in self._recorder.blocks.unregistered(device, address, address + length):
-                self._driver.fill(start, PATTERN, (end - start) // 4, stream)
-                size += end - start
-                blocks += 1
+        with self._torch.cuda.device(device):  # a stream is known to its own device's context alone
+            if stream is None:
+                stream = int(self._torch.cuda.current_stream().cuda_stream)
+            for address, length in memory.free_cells(device, pool):
+                for start, end in self._recorder.blocks.unregistered(device, address, address + length):
+                    self._driver.fill(start, PATTERN, (end - start) // 4, stream)
+                    size += end - start
+                    blocks += 1
         if count == 1:
             self._recorder.poison(graph, list(pool), size, blocks)

@@ -55,6 +55,14 @@ class SegmentView:
             return None
         return Cell(block["address"], block["size"], block["state"] == "active_allocated", block.get("frames") or [])
 
+    def blocks(self) -> Iterator[tuple[int, int, str]]:
+        """Address, size and state of each block."""
+        at = self.address
+        for block in self.raw:
+            at = block.get("address", at)
+            yield at, int(block["size"]), block["state"]
+            at += block["size"]
+
     def anonymous(self) -> Iterator[tuple[int, int]]:
         """Address and size of each block that somebody owns and that shows no allocating stack."""
         at = self.address
@@ -102,23 +110,35 @@ class MemoryMap:
         """All segments in order of address."""
         return self._views
 
-    def free_cells(self, pool: tuple[int, int]) -> list[tuple[int, int, int]]:
-        """Device, address and size of each free block of a pool."""
-        found = []
+    def free_cells(self, device: int, pool: tuple[int, int]) -> list[tuple[int, int]]:
+        """Address and size of what nobody owns in a pool: neither there nor through a segment laid over it."""
+        found: list[tuple[int, int]] = []
         for view in self._views:
-            if view.pool == pool:
-                at = view.address
-                for block in view.raw:
-                    at = block.get("address", at)
-                    if block["state"] == "inactive":
-                        found.append((view.device, at, int(block["size"])))
-                    at += block["size"]
+            if view.device != device or view.pool != pool:
+                continue
+            end = view.address + view.size
+            over = [o for o in self._views if o is not view and o.address < end and view.address < o.address + o.size]
+            taken = sorted(block for other in over for block in other.blocks() if block[2] != "inactive")
+            for address, size, state in view.blocks():
+                if state == "inactive":
+                    found += _without(address, address + size, taken)
         return found
 
     @property
     def pools(self) -> set[tuple[int, int]]:
         """Pools that own a segment."""
         return {view.pool for view in self._views}
+
+
+def _without(start: int, end: int, taken: list[tuple[int, int, str]]) -> Iterator[tuple[int, int]]:
+    """Address and size of the parts of a range that lie in none of these blocks."""
+    for address, size, _ in taken:
+        if address < end and start < address + size:
+            if start < address:
+                yield start, address - start
+            start = address + size
+    if start < end:
+        yield start, end - start
 
 
 def _pool(raw: Any) -> tuple[int, int]:

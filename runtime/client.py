@@ -19,6 +19,10 @@ class RequestFailed(HostError):
     """A planned request got no usable answer."""
 
 
+class RequestRefused(RequestFailed):
+    """The server says that it does not serve such a request (status 400)."""
+
+
 class Client:
     """Talks to one server; nothing but the planned requests and questions about the server itself is sent."""
 
@@ -62,7 +66,8 @@ class Client:
         """Send a set and return its answers in order.
 
         Raises:
-            RequestFailed: The server hung, refused, or answered something that is no answer to this set.
+            RequestRefused: The server does not serve such a request.
+            RequestFailed: The server hung, failed, or answered something that is no answer to this set.
         """
         if request_set.send == "single":
             return [self._post([r], i, request_set)[0] for i, r in enumerate(request_set.requests)]
@@ -86,7 +91,8 @@ class Client:
         except httpx.HTTPError as error:
             raise RequestFailed(f"{request_set.name}: {type(error).__name__}: {error}") from error
         if answer.status_code != 200:
-            raise RequestFailed(f"{request_set.name}: status {answer.status_code}: {answer.text[:200]}")
+            kind = RequestRefused if answer.status_code == 400 else RequestFailed
+            raise kind(f"{request_set.name}: status {answer.status_code}: {answer.text[:200]}")
         try:
             parsed = json.loads(answer.content)
         except (ValueError, RecursionError) as error:

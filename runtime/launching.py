@@ -22,7 +22,7 @@ from sgl_graph.analyzer.records.outputs import ObservedBatches, OutputSet, Reque
 from sgl_graph.analyzer.records.plan import PlannedLaunch, RequestSet
 from sgl_graph.analyzer.server_log import batch_sizes
 from sgl_graph.runtime.archive import RunArchive
-from sgl_graph.runtime.client import RequestFailed, wait_idle
+from sgl_graph.runtime.client import RequestFailed, RequestRefused, wait_idle
 from sgl_graph.runtime.evidence import OUTCOME, OUTPUTS_SUFFIX, SERVER_INFO, observed
 from sgl_graph.runtime.injection import Injection, Injector
 from sgl_graph.runtime.options import RunOptions
@@ -46,6 +46,8 @@ class Launcher:
     watchdog: Watchdog
     say: Say
     _windows: list[SetWindow] = field(default_factory=list)
+    #: How a server of this run refused log-probabilities; none are asked for since.
+    _plain: str | None = None
 
     def run(self, launch: PlannedLaunch) -> LaunchOutcome:
         """Carry out a launch; what a host can do wrong becomes a failed outcome, an interruption goes on."""
@@ -91,6 +93,7 @@ class Launcher:
                 "state": "ran",
                 "seconds_to_health": round(seconds, 3),
                 "captures": sum(len(w.captures) for w in captures) if captures else "unknown",
+                "without_logprobs": self._plain,
             }
         )
 
@@ -136,7 +139,26 @@ class Launcher:
         )
 
     def _send(self, server: Server, launch: PlannedLaunch, request_set: RequestSet) -> None:
-        """Send a set while the server is otherwise idle, and keep what it answered."""
+        """Send a set while the server is otherwise idle, and keep what it answered.
+
+        A set that is refused is sent again without log-probabilities, which some configurations do not serve and token ids do not
+        need. It gets a window of its own: a server may run something for what it refuses.
+        """
+        if self._plain is not None:
+            request_set = request_set.model_copy(update={"logprobs": False})
+        try:
+            self._send_as_it_is(server, launch, request_set)
+        except RequestRefused as refusal:
+            if not request_set.logprobs or self.prepared.plan.tolerance.kind != "token-ids":
+                raise
+            self.say(f"{launch.name}: refused, sent again without log-probabilities: {refusal.message}")
+            try:
+                self._send_as_it_is(server, launch, request_set.model_copy(update={"logprobs": False}))
+            except RequestRefused:
+                raise refusal from None  # for another reason, which is in the first answer as well
+            self._plain = refusal.message
+
+    def _send_as_it_is(self, server: Server, launch: PlannedLaunch, request_set: RequestSet) -> None:
         server.client.flush_cache()
         logged = server.log_size()
         began = time.monotonic_ns()

@@ -279,5 +279,7 @@ def _not_run(evidence: Evidence) -> list[str]:
             found.append(f"{name} failed: {outcome.reason}")
         elif evidence.plan.mode == "program" and outcome.reason:
             found.append(f"the program ended with {outcome.reason}: what it did not reach is not judged")
+    refusals = dict.fromkeys(o.without_logprobs for o in evidence.launches.values() if o.without_logprobs)
+    found += [f"no log-probabilities, the server refuses requests for them: {text}" for text in refusals]
     found += [f"gap accepted: {text}" for text in evidence.plan.gaps if evidence.plan.gaps_accepted]
     return [*found, *evidence.plan.notes]

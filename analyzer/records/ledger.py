@@ -145,6 +145,8 @@ class LaunchOutcome(Record):
     seconds_to_health: float | None = None
     captures: int | str = UNKNOWN
     windows: list[SetWindow] = []
+    #: How the server refused log-probabilities, where it did; its sets were sent again, or at once, without.
+    without_logprobs: str | None = None
 
 
 class LedgerWorker(Record):

@@ -2,12 +2,12 @@
 
 usage: python3 tests/gpu/run_faults.py ROW... --bundle DIR --out DIR [--jobs N] [--limit SECONDS] [--maps DIR] [--kernels FILE]
                                 [--derived]
-       python3 tests/gpu/run_faults.py --check DIR
+       python3 tests/gpu/run_faults.py --check DIR [--derived]
 
 Rows are those of fault_rows.py; `one` means all for one GPU, `two` all for two. DIR holds site.tar.xz (SGLang and what it needs) and
 tool.tar.xz (make_tool_bundle.sh). In OUT: rows.json, and faults.tar with each row's archive, export, report and log. --limit
-interrupts what still runs after so many seconds, and packs it. --maps takes maps made elsewhere, as ROW.json. --derived sends the map's own traffic
-instead of traffic.json beside this file (rows that need certain sizes do not hold then). --kernels
+interrupts what still runs after so many seconds, and packs it. --maps takes maps made elsewhere, as ROW.json. --derived sends the map's own
+traffic instead of traffic.json beside this file: sizes are left out then, and rows that need certain ones do not hold. --kernels
 unpacks kernels compiled on such a host if FILE is there; OUT/kernels.tar.xz holds them afterwards. --check holds archives, kept
 as DIR/ROW beside DIR/rows.json, against the rows again, without a GPU. Exit status: 0 when every row holds, 1 when not.
 """
@@ -23,6 +23,7 @@ import tarfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -174,6 +175,8 @@ def main() -> None:
     parser.add_argument("--kernels", type=Path)
     parser.add_argument("--check", type=Path)
     args = parser.parse_args()
+    if args.derived:
+        ROWS.update({name: replace(row, drift=row.drift | {"bucket-unreplayed"}) for name, row in ROWS.items()})
     if args.check:
         results = check_kept(args.check)
         print("\n".join(said(result) for result in results))

@@ -118,6 +118,24 @@ def test_the_first_difference_is_named(tmp_path: Path) -> None:
     assert finding["next_step"]
 
 
+def test_a_server_that_refuses_log_probabilities_is_asked_without(tmp_path: Path) -> None:
+    """As DFLASH does in SGLang 0.5.17. What was refused is in no window, and only the first set of all is refused."""
+    out = tmp_path / "run"
+    code, ledger, text = drive(out, "control=true", fault="refuses-logprobs")
+    assert (code, values(ledger)) == (0, ("PASS", "PASS", "PASS")), text
+    assert text.count("sent again without log-probabilities") == 1
+    assert any("return_logprob is not supported" in line for line in ledger["limitations"])
+    answers = json.loads(next(out.glob("ordinary/*.outputs.json")).read_text())
+    assert all(r["output_ids"] and not r["logprobs"] for r in answers["requests"])
+    assert_sealed(out)
+
+
+def test_a_refusal_for_another_reason_fails_the_launch(tmp_path: Path) -> None:
+    code, ledger, text = drive(tmp_path / "run", fault="refuses-all")
+    assert code == 4 and values(ledger)[1] == "INCOMPLETE", text
+    assert not any("no log-probabilities" in line for line in ledger["limitations"])
+
+
 def test_a_server_that_dies_shows_the_cause_in_its_log(tmp_path: Path) -> None:
     _, ledger, _ = drive(tmp_path / "run", fault="die-at-start")
     reason = ledger["launches"]["eager"]["reason"]

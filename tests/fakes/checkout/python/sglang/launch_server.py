@@ -197,6 +197,9 @@ def main() -> None:
             if "garbage" in FAULTS:
                 self.reply(200, b"<html>not what you asked for")
                 return
+            if "refuses-all" in FAULTS or ("refuses-logprobs" in FAULTS and body.get("return_logprob")):
+                self.reply(400, b'{"error": {"message": "return_logprob is not supported"}}')
+                return
             prompts, params = body["input_ids"], body["sampling_params"]
             steps = max(p["max_new_tokens"] for p in params) - 1
             for rank in ranks:

@@ -28,10 +28,13 @@ PATHS = {
     "llama": {DECODE: 1, BREAKABLE: 4},
     "flashinfer": {DECODE: 1, BREAKABLE: 4},
     "lora": {DECODE: 1, BREAKABLE: 4},
+    "lora-derived": {DECODE: 1, BREAKABLE: 4},
     "dedup": {DECODE: 1, BREAKABLE: 4},
     "moe": {DECODE: 1, BREAKABLE: 4},
     "ngram": {VERIFY: 1, BREAKABLE: 4},
     "piecewise": {DECODE: 1, PIECEWISE: 4},
+    # Target and draft are captured by one function; the draft's worker is one frame more in the stack.
+    "dflash": {VERIFY: 1, BREAKABLE: 4, "draft:verify": 1},
     # The draft has one layer, so its prefills are split in two.
     "eagle": {VERIFY: 1, BREAKABLE: 4, "draft:draft": 1, "draft:draft-extend": 1, "draft:prefill-breakable": 2},
 }
@@ -93,8 +96,24 @@ def test_every_drift_is_one_that_is_explained(name: str) -> None:
         "llama": {("bucket-unreplayed", f"{BREAKABLE}:PrefillCudaGraphRunner:BreakableCudaGraphBackend")},
         # This version compared identifiers that each server makes anew.
         "lora": {("setting", "lora_paths")},
+        # The map's own traffic replays every label, not every size.
+        "lora-derived": {
+            ("bucket-unreplayed", f"{DECODE}:DecodeCudaGraphRunner:FullCudaGraphBackend"),
+            ("bucket-unreplayed", f"{BREAKABLE}:PrefillCudaGraphRunner:BreakableCudaGraphBackend"),
+        },
     }
     assert {(entry["kind"], entry["subject"]) for entry in drift} == explained.get(name, set())
+
+
+def test_the_maps_own_traffic_uses_each_adapter_once() -> None:
+    planned = [s for s in document("lora-derived", "plan.json")["request_sets"] if s["purpose"] == "main"]
+    assert {s["name"]: [r["lora"] for r in s["requests"]] for s in planned} == {
+        "text": [None],
+        "adapters": ["a", "b", None],
+    }
+    assert {tuple(s["labels"]) for s in planned} == {(DECODE, BREAKABLE)}
+    answers = document("lora-derived", "instrumented/adapters.outputs.json")["requests"]
+    assert [len(answer["output_ids"]) for answer in answers] == [8, 8, 8]
 
 
 @pytest.mark.parametrize("name", DYING)

@@ -98,12 +98,12 @@ class Module:
             statement = stack.pop()
             kind = statement[0]
             if kind == "import":
-                found += [dotted for dotted, _ in statement[2]]
+                found += [dotted for _, dotted, _ in statement[2]]
             elif kind == "from":
                 base = self.absolute(statement[2], statement[3])
                 found.append(base)
                 if statement[4] != "*":
-                    found += [f"{base}.{name}" for name, _ in statement[4]]
+                    found += [f"{base}.{name}" for _, name, _ in statement[4]]
             elif kind == "if":
                 stack += [*statement[3], *statement[4]]
             elif kind == "try":

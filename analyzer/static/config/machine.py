@@ -185,7 +185,7 @@ class Machine(Operations):
             source = module.module.absolute(statement[2], statement[3])
             if source.startswith(profile.EAGER_PACKAGES):
                 self.import_module(source)
-            for name, renamed in statement[4]:
+            for _, name, renamed in statement[4]:
                 if f"{source}.{name}".startswith(profile.EAGER_PACKAGES) and self.project.has_module(
                     f"{source}.{name}"
                 ):
@@ -347,9 +347,9 @@ def bound_names(statement: f.Statement) -> list[str]:
     elif kind in (":", "+="):
         found += _target_names(statement[2])
     elif kind == "from" and statement[4] != "*":
-        found += [renamed or name for name, renamed in statement[4]]
+        found += [renamed or name for _, name, renamed in statement[4]]
     elif kind == "import":
-        found += [renamed or dotted.split(".")[0] for dotted, renamed in statement[2]]
+        found += [renamed or dotted.split(".")[0] for _, dotted, renamed in statement[2]]
     elif kind == "if":
         for part in (statement[3], statement[4]):
             found += [name for inner in part for name in bound_names(inner)]

@@ -167,7 +167,7 @@ class SimpleStatements(Expressions):
         return FELL_THROUGH
 
     def _scope(self, statement: f.Statement) -> Signal:
-        for name in statement[2]:
+        for name in statement[2][1:]:
             self.frames[-1].scopes[name] = statement[0]
         return FELL_THROUGH
 
@@ -175,7 +175,7 @@ class SimpleStatements(Expressions):
         return statement[0], None
 
     def _import(self, statement: f.Statement) -> Signal:
-        for dotted, renamed in statement[2]:
+        for _, dotted, renamed in statement[2]:
             if not dotted.startswith("sglang") and self.try_depth:
                 self._import_external(dotted)
             module = self.import_module(dotted)
@@ -204,7 +204,7 @@ class SimpleStatements(Expressions):
                 module.module.asked.add(EVERY)
                 self.frames[-1].module.stars.append(module)
             return FELL_THROUGH
-        for name, renamed in statement[4]:
+        for _, name, renamed in statement[4]:
             self.store(renamed or name, self.imported(source, name))
         return FELL_THROUGH
 

@@ -182,7 +182,7 @@ def _made(facts: f.ModuleFacts, bound: _Bound) -> Iterator[str]:
 def _globals(body: Iterable[f.Statement]) -> Iterator[str]:
     for item in body:
         if item[0] == "global":
-            yield from item[2]
+            yield from item[2][1:]
         for block in _blocks(item):
             yield from _globals(block)
 
@@ -207,7 +207,7 @@ class _Bound:
             elif kind == "class":
                 self._bind(facts.classes[item[2]].name)
             elif kind == "import":
-                for dotted, renamed in item[2]:
+                for _, dotted, renamed in item[2]:
                     root = dotted.split(".")[0]
                     self._bind(renamed or root)
                     self.logging += renamed is None and root == "logging"
@@ -215,7 +215,7 @@ class _Bound:
                 if item[4] == "*":
                     self.star = True
                 else:
-                    for name, renamed in item[4]:
+                    for _, name, renamed in item[4]:
                         self._bind(renamed or name)
             elif kind == "del":
                 self._targets(item[2])

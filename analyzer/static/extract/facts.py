@@ -19,8 +19,10 @@ Statements
     ["while", line, E, body, orelse]    ["with", line, [[E, target?]...], body]
     ["try", line, body, [[type?, name?, body, line]...], orelse, finalbody]
     ["return", line, E?] ["raise", line, E?] ["assert", line, E, E?] ["del", line, [E...]]
-    ["global", line, [name...]] ["nonlocal", line, [name...]] ["break", line] ["continue", line]
-    ["import", line, [[dotted, asname?]...]]      ["from", line, module, level, [[name, asname?]...] | "*"]
+    ["global", line, ["names", name...]]          ["nonlocal", line, ["names", name...]]
+    ["break", line]                               ["continue", line]
+    ["import", line, [["as", dotted, asname?]...]]
+    ["from", line, module, level, [["as", name, asname?]...] | "*"]
     ["def", line, function index]       ["class", line, class index]
     ["match", line, E, [[pattern, guard?, body]...]]
 Patterns of `match` are expressions where they name a value, ["isinstance", E] for a class, ["or", [pattern...]],

@@ -254,12 +254,12 @@ class _Lowering(PatternLowering):
     def _global(self, node: cst.Global, line: int) -> f.Statement:
         names = [item.name.value for item in node.names]
         self._scopes[-1].declared.update(names)
-        return ["global", line, names]
+        return ["global", line, ["names", *names]]
 
     def _nonlocal(self, node: cst.Nonlocal, line: int) -> f.Statement:
         names = [item.name.value for item in node.names]
         self._scopes[-1].declared.update(names)
-        return ["nonlocal", line, names]
+        return ["nonlocal", line, ["names", *names]]
 
     def _import(self, node: cst.Import, line: int) -> f.Statement:
         names = []
@@ -267,7 +267,7 @@ class _Lowering(PatternLowering):
             dotted = _dotted(alias.name)
             renamed = alias.asname.name.value if alias.asname and isinstance(alias.asname.name, cst.Name) else None
             self._bind(renamed or dotted.split(".")[0])
-            names.append([dotted, renamed])
+            names.append(["as", dotted, renamed])
         return ["import", line, names]
 
     def _import_from(self, node: cst.ImportFrom, line: int) -> f.Statement:
@@ -280,7 +280,7 @@ class _Lowering(PatternLowering):
             name = _dotted(alias.name)
             renamed = alias.asname.name.value if alias.asname and isinstance(alias.asname.name, cst.Name) else None
             self._bind(renamed or name)
-            names.append([name, renamed])
+            names.append(["as", name, renamed])
         return ["from", line, module, level, names]
 
     def _break(self, node: cst.Break, line: int) -> f.Statement:

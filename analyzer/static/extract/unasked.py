@@ -112,10 +112,10 @@ def _bound_by(
         return [function.name] if not function.decorators and all(map(_is_scalar, defaults)) else []
     if kind == "=" and _is_scalar(item[3]) and all(target[0] == "n" for target in item[2]):
         return [target[1] for target in item[2]]
-    if kind == "import" and STEPS not in asked and not any(inside(dotted.split(".")[0]) for dotted, _ in item[2]):
-        return [renamed or dotted.split(".")[0] for dotted, renamed in item[2]]
+    if kind == "import" and STEPS not in asked and not any(inside(dotted.split(".")[0]) for _, dotted, _ in item[2]):
+        return [renamed or dotted.split(".")[0] for _, dotted, renamed in item[2]]
     if kind == "from" and item[3] == 0 and item[4] != "*" and not inside(item[2].split(".")[0]):
-        return [renamed or name for name, renamed in item[4]]
+        return [renamed or name for _, name, renamed in item[4]]
     return []
 
 

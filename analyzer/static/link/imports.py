@@ -37,7 +37,7 @@ class Imports:
 
     def plain(self, frame: Frame, s: Statement) -> bool:
         """`import a.b as c`."""
-        for dotted, renamed in s[2]:
+        for _, dotted, renamed in s[2]:
             self._note(dotted)
             self._missed(frame, dotted, (), s[1])
             frame.imports.add(renamed or dotted.split(".")[0])
@@ -53,11 +53,11 @@ class Imports:
         """`from a import b as c`."""
         module = frame.activation.module.absolute(s[2], s[3])
         self._note(module)
-        self._missed(frame, module, [name for name, _ in s[4]] if s[4] != "*" else (), s[1])
+        self._missed(frame, module, [name for _, name, _ in s[4]] if s[4] != "*" else (), s[1])
         if s[4] == "*":
             self._star(frame, module)
             return True
-        for name, renamed in s[4]:
+        for _, name, renamed in s[4]:
             self._note(f"{module}.{name}")
             self._missed_below(frame, module, name, s[1])
             reference = self._in.expressions.reference(module, name)

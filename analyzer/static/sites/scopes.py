@@ -249,16 +249,16 @@ class _Builder:
                 if part is not None:
                     self._expression(scope, part, tests, loops)
         elif kind == "global":
-            scope.globals.update(item[2])
+            scope.globals.update(item[2][1:])
         elif kind == "import":
-            for dotted, renamed in item[2]:
+            for _, dotted, renamed in item[2]:
                 name = renamed or dotted.split(".")[0]
                 scope.imports[name] = (dotted if renamed else name, None)
         elif kind == "from":
             if item[4] == "*":
                 scope.imports["*" + str(line)] = (self._module.absolute(item[2], item[3]), "*")
             else:
-                for name, renamed in item[4]:
+                for _, name, renamed in item[4]:
                     scope.imports[renamed or name] = (self._module.absolute(item[2], item[3]), name)
         elif kind == "def":
             self._function(scope, item[2], tests)

@@ -262,21 +262,24 @@ def is_mixed(cls: ClassValue) -> bool:
 def payload_of(member: EnumMember) -> str | int | float | bool | None:
     """The value of an enumeration's member, where its class body gives a literal or `auto()`; None where that is not known."""
     bases = {base.path for base in member.cls.mro if isinstance(base, External)}
+    own_way = any("_generate_next_value_" in _method_names(base) for base in member.cls.line)
     last: Any = 0
+    highest: Any = 0
     for statement in member.cls.facts.body:
         if statement[0] != "=" or statement[2][0][0] != "n":
             continue
         name, value = statement[2][0][1], statement[3]
         if value[0] == "v":
             last = value[1]
-        elif value[0] != "c" or value[1][-1 if value[1][0] == "n" else 2] != "auto":
+        elif value[0] != "c" or value[1][-1 if value[1][0] == "n" else 2] != "auto" or own_way:
             last = None
         elif "enum.StrEnum" in bases:
             last = name.lower()
-        elif not isinstance(last, int):
-            last = None
+        elif not isinstance(last, int) or last != highest:
+            last = None  # behind a lower value than one before, it hangs on Python's version
         else:
             last = 1 << last.bit_length() if bases & _FLAGS else last + 1
+        highest = max(highest, last) if isinstance(last, int) and isinstance(highest, int) else None
         if name == member.name:
             return last  # type: ignore[no-any-return]
     return None

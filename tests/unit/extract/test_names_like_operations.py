@@ -68,3 +68,18 @@ def alone():
         name: ("package", name), "other": (name, None), f"{name}2": ("package", name), "first": ("package", "first"),
     }  # fmt: skip
     assert shape_of(module.facts, lambda position, index: READ).functions == [0, 1]
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_what_the_top_level_imports_is_known_by_its_name(name: str) -> None:
+    source = f"""
+import {name}, {name}.below as other
+from {name} import {name} as renamed
+try:
+    from .near import {name}
+except ImportError:
+    pass
+"""
+    found = Module("package.m", "package/m.py", False, extract(source.encode())).imports()
+    near = ["package.near", f"package.near.{name}"]
+    assert sorted(found) == sorted([name, f"{name}.below", name, f"{name}.{name}", *near])

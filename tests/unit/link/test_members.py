@@ -41,6 +41,17 @@ MEMBERS = """
             TWO = auto()
             FOUR = auto()
 
+        class Falling(IntEnum):
+            HIGH = 5
+            LOW = 1
+            NEXT = auto()
+
+        class Counted(IntEnum):
+            def _generate_next_value_(name, start, count, last_values):
+                return 10 * count
+
+            FIRST = auto()
+
         def chosen(low, first, second):
             if low:
                 return first
@@ -65,6 +76,10 @@ MEMBERS = """
         # Not ordered, or ordered by what its own method does.
         ("Plain.LOW < Plain.HIGH", "true", "true"),
         ("Turned.LOW < Turned.HIGH", "true", "true"),
+        # What `auto` gives hangs on Python's version behind a lower value, and on the class's own method.
+        ("Falling.NEXT > Falling.HIGH", "true", "true"),
+        ("Falling.LOW < Falling.HIGH", "true", "no"),
+        ("Counted.FIRST", "true", "true"),
         # Numbers are false where they are zero; other members are true.
         ("Number.LOW", "no", "true"),
         ("Number.MIDDLE", "true", "no"),

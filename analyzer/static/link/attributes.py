@@ -35,6 +35,7 @@ from sgl_graph.analyzer.static.link.values import (
     ImportReference,
     Instance,
     ModuleValue,
+    Rowless,
     Unknown,
     Value,
     Values,
@@ -64,7 +65,7 @@ class Attributes:
             EnumMember: self._enum_member, Super: self._super, Builtin: self._builtin, Container: self._container,
             Typed: self._with_methods, Constant: self._constant, Generated: self._with_methods,
             FunctionValue: self._function, Bound: self._of_bound, Wrapped: self._of_wrapped, Scanned: self._scanned,
-            ImportReference: self._anything, Method: self._anything, Pattern: self._anything,
+            ImportReference: self._anything, Method: self._anything, Pattern: self._anything, Rowless: self._anything,
         }  # fmt: skip
 
     def get(self, values: Values, name: str, named: bool = True) -> Values:

@@ -2,11 +2,43 @@
 
 from __future__ import annotations
 
-from sgl_graph.analyzer.static.link.arguments import Arguments
+from sgl_graph.analyzer.static.extract.facts import Parameter
+from sgl_graph.analyzer.static.link.arguments import Arguments, Spread
 from sgl_graph.analyzer.static.link.cells import cell_in
 from sgl_graph.analyzer.static.link.heap import Activation
 from sgl_graph.analyzer.static.link.values import NOTHING, Constant, Value, Values, just
 from sgl_graph.analyzer.static.link.world import World
+
+
+class _Rows:
+    """What the sequences of a `*x` give to the parameters from `start` on: those that the function takes, each item in its place."""
+
+    def __init__(self, parameters: list[Parameter], start: int, arguments: Arguments, spread: Spread) -> None:
+        self._start = start
+        self._loose = spread.loose
+        places = [parameter for parameter in parameters if parameter.kind in ("p", "n")]
+        free = places[start:]
+        by_name = next((index for index, place in enumerate(free) if place.name in arguments.keywords), None)
+        more = by_name is None and any(parameter.kind == "*" for parameter in parameters)
+        most = len(free) if by_name is None else by_name
+        needed = [index for index, place in enumerate(free[:most]) if place.default is None]
+        least = needed[-1] + 1 if needed and not arguments.double else 0
+        # A sequence of another length ends in a TypeError.
+        self._rows = [row for row in spread.rows if least <= len(row) and (more or len(row) <= most)]
+
+    def at(self, position: int) -> Values:
+        """What the parameter in this place may be given."""
+        index = position - self._start
+        return self._loose.union(*(row[index] for row in self._rows if index < len(row)))
+
+    def reach(self, position: int) -> bool:
+        """Whether the parameter in this place is given for certain."""
+        return not self._loose and all(position - self._start < len(row) for row in self._rows)
+
+    def after(self, position: int) -> Values:
+        """What is left for `*rest` from this place on."""
+        first = max(position - self._start, 0)
+        return self._loose.union(*(values for row in self._rows for values in row[first:]))
 
 
 def bind(
@@ -28,6 +60,7 @@ def bind(
     elif receiver is not None:  # `def wrapper(*args)` bound to an object
         given.insert(0, just(receiver))
     named = set()
+    rows = _Rows(parameters, len(given), arguments, arguments.spread) if arguments.spread is not None else None
     for parameter in parameters:
         name, kind = parameter.name, parameter.kind
         if kind in ("p", "n"):
@@ -41,10 +74,12 @@ def bind(
                 named.add(name)
                 heap.write(activation.parameter(name), values)
                 continue
-            loose = arguments.star | arguments.double
+            loose = arguments.double | (arguments.star if rows is None else rows.at(position))
+            given_up_to_here = rows is not None and rows.reach(position)
+            position += 1
             if loose:
                 heap.write(activation.parameter(name), loose)
-            if parameter.default is not None:
+            if parameter.default is not None and not given_up_to_here:
                 heap.write(activation.parameter(name), heap.read(cell_in(function.defaults, name)))
         elif kind == "*":
             rest = world.container("tuple", (activation, "*"))
@@ -53,7 +88,7 @@ def bind(
             for index, values in enumerate(extra):
                 world.put(rest, Constant.of(index), values)
             if arguments.star:
-                world.put(rest, None, arguments.star)
+                world.put(rest, None, arguments.star if rows is None else rows.after(position))
             position = len(given)
             heap.write(activation.parameter(name), just(rest))
         elif kind == "k":

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
 from sgl_graph.analyzer.static.extract.facts import GENERATOR, Expression
-from sgl_graph.analyzer.static.link.arguments import Arguments
+from sgl_graph.analyzer.static.link.arguments import Arguments, Spread
 from sgl_graph.analyzer.static.link.binding import bind
 from sgl_graph.analyzer.static.link.factories import Factories
 from sgl_graph.analyzer.static.link.frame import Frame
@@ -100,16 +100,17 @@ class Calls:
                 self._star(result, self._in.expressions.eval(frame, item[1]))
             elif result.star:
                 result.star |= self._in.expressions.eval(frame, item)
+                result.spread = None
             else:
                 result.positional.append(self._in.expressions.eval(frame, item))
         return result
 
     def _star(self, result: Arguments, values: Values) -> None:
-        containers = [v for v in values if isinstance(v, Container)]
-        if len(containers) == len(values) == 1 and containers[0].length is not None and not result.star:
-            for position in range(containers[0].length):
-                result.positional.append(self._world.element(containers[0], Constant.of(position)))
+        rows, others = self._in.models.rows(values)
+        if len(rows) == 1 and not others and not result.star:
+            result.positional.extend(rows[0])
             return
+        result.spread = Spread(rows, self._in.models.iterate(others)) if rows and not result.star else None
         result.star |= self._in.models.iterate(values) or ANYTHING
 
     def _double(self, result: Arguments, values: Values) -> None:
@@ -183,7 +184,11 @@ class Calls:
             inner = self._activate_all(function.function, receiver, arguments, record, site)
             return frozenset(self._generator(activation, True) for activation in inner)
         with_receiver = Arguments(
-            [just(receiver), *arguments.positional], arguments.keywords, arguments.star, arguments.double
+            [just(receiver), *arguments.positional],
+            arguments.keywords,
+            arguments.star,
+            arguments.double,
+            arguments.spread,
         )
         return self.invoke(frame, function, with_receiver, record, site)
 
@@ -356,7 +361,11 @@ class Calls:
             if isinstance(name, Constant) and isinstance(name.value, str):
                 keywords[name.value] = heap.read(heap.cell(("partial", value, name.value)))
         merged = Arguments(
-            [*stored, *arguments.positional], {**keywords, **arguments.keywords}, arguments.star, arguments.double
+            [*stored, *arguments.positional],
+            {**keywords, **arguments.keywords},
+            arguments.star,
+            arguments.double,
+            arguments.spread,
         )
         callees = self._world.element(value, Constant.of("func"))
         found: set[Value] = set()

@@ -61,7 +61,7 @@ class Construction:
                         if isinstance(inner, FunctionValue):
                             with_cls = Arguments(
                                 [just(cls), *arguments.positional],
-                                arguments.keywords, arguments.star, arguments.double,
+                                arguments.keywords, arguments.star, arguments.double, arguments.spread,
                             )  # fmt: skip
                             returned = self._in.calls.function(inner, None, with_cls, record, site)
                             objects = frozenset(v for v in returned if isinstance(v, Instance))

@@ -6,6 +6,7 @@ from collections.abc import Hashable
 
 from sgl_graph.analyzer.static.extract.facts import Expression
 from sgl_graph.analyzer.static.link.arguments import Arguments
+from sgl_graph.analyzer.static.link.containers import Containers
 from sgl_graph.analyzer.static.link.frame import Frame
 from sgl_graph.analyzer.static.link.objects import Container, Generated, Method, Typed
 from sgl_graph.analyzer.static.link.values import (
@@ -23,25 +24,17 @@ from sgl_graph.analyzer.static.link.values import (
 )
 from sgl_graph.analyzer.static.link.world import CallRecord, key_of
 
-_WRAPPERS = {"property": "property", "staticmethod": "staticmethod", "classmethod": "classmethod"}
-_PASSING = {"reversed", "sorted", "iter"}
-_TYPES: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool}
 _STRING_METHODS = {
     "lower", "upper", "strip", "lstrip", "rstrip", "startswith", "endswith", "replace", "removeprefix", "removesuffix",
     "title", "capitalize", "isdigit", "find",
 }  # fmt: skip
+#: Methods that change a container; no tuple has them.
+_CHANGING = {
+    "append", "add", "appendleft", "put", "put_nowait", "insert", "extend", "extendleft", "update", "pop", "popleft", "sort",
+    "reverse", "clear", "remove", "discard",
+}  # fmt: skip
 _MOST_TEXTS = 64
-#: A module imported by a name that may be any of more than these is not followed: it would be every one of them.
-_MOST_IMPORTS = 12
-#: Results of results of calls outside the checkout are followed this far: `torch.cuda.CUDAGraph().pool()`.
-_MOST_CALLS = 2
 _LONGEST_TEXT = 2000
-_QUEUES = (
-    "queue.Queue", "queue.SimpleQueue", "queue.LifoQueue", "queue.PriorityQueue", "asyncio.Queue", "weakref.WeakSet",
-)  # fmt: skip
-
-
-from sgl_graph.analyzer.static.link.containers import Containers
 
 
 class ContainerMethods(Containers):
@@ -184,6 +177,8 @@ class ContainerMethods(Containers):
             if name == "set":
                 world.put(receiver, None, first)
             return world.all_elements(receiver) | first if name == "get" else ANYTHING
+        if receiver.kind == "tuple" and name in _CHANGING:
+            return ANYTHING  # a tensor in its place is meant
         if name in ("append", "add", "appendleft", "put", "put_nowait"):
             receiver.length = None
             world.put(receiver, None, first)

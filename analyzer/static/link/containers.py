@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 from sgl_graph.analyzer.static.extract.facts import Expression
 from sgl_graph.analyzer.static.link.frame import Frame
 from sgl_graph.analyzer.static.link.objects import Builtin, Container, Generated, Scanned, Typed
+from sgl_graph.analyzer.static.link.rowless import is_plain
 from sgl_graph.analyzer.static.link.values import (
     ANYTHING,
     BOTH,
     FALSE,
     NOTHING,
+    ROWLESS,
     TRUE,
     ClassValue,
     Constant,
@@ -30,23 +32,6 @@ from sgl_graph.analyzer.static.linked import Known
 
 if TYPE_CHECKING:
     from sgl_graph.analyzer.static.link.interpreter import Interpreter
-
-_WRAPPERS = {"property": "property", "staticmethod": "staticmethod", "classmethod": "classmethod"}
-_PASSING = {"reversed", "sorted", "iter"}
-_TYPES: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool}
-_STRING_METHODS = {
-    "lower", "upper", "strip", "lstrip", "rstrip", "startswith", "endswith", "replace", "removeprefix", "removesuffix",
-    "title", "capitalize", "isdigit", "find",
-}  # fmt: skip
-_MOST_TEXTS = 64
-#: A module imported by a name that may be any of more than these is not followed: it would be every one of them.
-_MOST_IMPORTS = 12
-#: Results of results of calls outside the checkout are followed this far: `torch.cuda.CUDAGraph().pool()`.
-_MOST_CALLS = 2
-_LONGEST_TEXT = 2000
-_QUEUES = (
-    "queue.Queue", "queue.SimpleQueue", "queue.LifoQueue", "queue.PriorityQueue", "asyncio.Queue", "weakref.WeakSet",
-)  # fmt: skip
 
 
 class Containers:
@@ -84,11 +69,21 @@ class Containers:
                     found |= self._iterate_object(value)
             elif isinstance(value, (Unknown, Scanned)):
                 found.add(value)
-            elif isinstance(value, Constant) and value.value is None:
-                continue
-            else:
+            elif value is not ROWLESS and not (isinstance(value, Constant) and value.value is None):
                 found |= ANYTHING
         return frozenset(found)
+
+    def rows(self, values: Values) -> tuple[list[list[Values]], Values]:
+        """The items, each in its place, of every sequence whose length is fixed; and what else there is among the values."""
+        rows: list[list[Values]] = []
+        others: set[Value] = set()
+        for value in values:
+            length = value.length if isinstance(value, Container) and value.kind in ("list", "tuple") else None
+            if isinstance(value, Container) and length is not None:
+                rows.append([self._world.element(value, Constant.of(place)) for place in range(length)])
+            else:
+                others.add(value)
+        return rows, frozenset(others)
 
     def tuple_fields(self, value: Value) -> list[str] | None:
         """Fields of a named tuple, in order; None for any other value."""
@@ -111,7 +106,10 @@ class Containers:
                         found |= self.iterate(just(item))
                 continue
             getter = self._in.class_level.find(concrete.cls, concrete, "__getitem__")
-            found |= self._in.implicit.call_simple(getter, [ANYTHING]) if getter else ANYTHING
+            if getter:
+                found |= self._in.implicit.call_simple(getter, [ANYTHING])
+            elif not is_plain(concrete.cls):
+                found |= ANYTHING
         return frozenset(found)
 
     def members(self, cls: ClassValue) -> Values:
@@ -128,20 +126,6 @@ class Containers:
         container = self._world.container("list", (frame.activation, id(key), "rest"))
         self._world.put(container, None, values)
         return just(container)
-
-    def combine(self, frame: Frame, e: Expression, left: Values, right: Values) -> Values:
-        """`a + b`, `a * n`, `a | b` where a side is a container."""
-        containers = [v for v in (*left, *right) if isinstance(v, Container)]
-        kind = containers[0].kind
-        result = self._world.container(kind, (frame.activation, id(e)))
-        for container in containers:
-            if kind == "dict":
-                self.update(result, just(container))
-            else:
-                self._world.put(result, None, self._world.all_elements(container))
-        if any(isinstance(v, Unknown) for v in (*left, *right)) and e[1] == "+":
-            self._world.put(result, None, ANYTHING)
-        return just(result)
 
     def store(self, container: Container, keys: Values, values: Values) -> None:
         """`container[key] = values` for any of the keys."""
@@ -178,7 +162,8 @@ class Containers:
         """`owner[key] = values`."""
         for owner in owners:
             if isinstance(owner, Container):
-                self.store(owner, keys, values)
+                if owner.kind != "tuple":  # a tensor in its place is meant
+                    self.store(owner, keys, values)
             elif isinstance(owner, Instance):
                 for concrete in self._world.concrete(owner):
                     setter = self._in.class_level.find(concrete.cls, concrete, "__setitem__")

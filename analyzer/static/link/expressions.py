@@ -7,12 +7,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sgl_graph.analyzer.static.extract.facts import Expression
+from sgl_graph.analyzer.static.extract.text import render
 from sgl_graph.analyzer.static.link.frame import SETTLED, Frame
 from sgl_graph.analyzer.static.link.heap import Activation
 from sgl_graph.analyzer.static.link.objects import Builtin, Container, Generated, Pattern, Scanned
+from sgl_graph.analyzer.static.link.rowless import without_rows
 from sgl_graph.analyzer.static.link.selection import is_selection, select
 from sgl_graph.analyzer.static.link.sets import traits
-from sgl_graph.analyzer.static.link.truth import compare, fold_binary, negate, truth_of
+from sgl_graph.analyzer.static.link.truth import compare, negate, truth_of
 from sgl_graph.analyzer.static.link.values import (
     ANYTHING,
     FALSE,
@@ -176,7 +178,8 @@ class Expressions:
             return self._in.models.slice(frame, e, owner, bounds)
         keys = self.index(frame, e[2])
         self._in.line = e[3]
-        return self._in.models.load_item(frame, owner, keys)
+        values = self._in.models.load_item(frame, owner, keys)
+        return without_rows(self._in.world, values) if frame.rowless and render(e) in frame.rowless else values
 
     def index(self, frame: Frame, parts: list[Expression]) -> Values:
         """What a subscript's index may be."""
@@ -344,10 +347,7 @@ class Expressions:
             return scanned
         if e[1] == "|" and left and right and all(map(_is_type, (*left, *right))):
             return self._union_of(frame, e, left | right)
-        containers = [v for v in (*left, *right) if isinstance(v, Container)]
-        if containers and e[1] in ("+", "*", "|"):
-            return self._in.models.combine(frame, e, left, right)
-        return fold_binary(e[1], left, right)
+        return self._in.combining.binary(frame, e, e[1], left, right)
 
     def _union_of(self, frame: Frame, e: Expression, types: Values) -> Values:
         """`A | B` of classes: what `isinstance` takes for any of them."""

@@ -53,6 +53,7 @@ class Frame:
         "imports",
         "locals",
         "memories",
+        "rowless",
         "tolerant",
         "turn",
     )
@@ -71,6 +72,8 @@ class Frame:
         #: Memories of its statements, where they are remembered; which turns of the loops around is being interpreted.
         self.memories: dict[Hashable, Memory] | None = None
         self.turn = 0
+        #: Texts of items, `x[0]`, that have no rows in the block that is interpreted.
+        self.rowless: frozenset[str] = frozenset()
         #: Blocks around in which an import that fails is caught.
         self.tolerant = 0
 

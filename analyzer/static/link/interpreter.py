@@ -11,6 +11,7 @@ from sgl_graph.analyzer.static.link.attributes import Attributes
 from sgl_graph.analyzer.static.link.calls import Calls
 from sgl_graph.analyzer.static.link.cells import Cell
 from sgl_graph.analyzer.static.link.class_level import ClassLevel
+from sgl_graph.analyzer.static.link.combining import Combining
 from sgl_graph.analyzer.static.link.construction import Construction
 from sgl_graph.analyzer.static.link.definitions import Definitions
 from sgl_graph.analyzer.static.link.displays import Displays
@@ -57,6 +58,7 @@ class Interpreter:
         self.attributes = Attributes(self)
         self.class_level = ClassLevel(self)
         self.stores = Stores(self)
+        self.combining = Combining(self)
         self.displays = Displays(self)
         self.calls = Calls(self)
         self.construction = Construction(self)

@@ -31,19 +31,10 @@ from sgl_graph.analyzer.static.link.world import CallRecord
 if TYPE_CHECKING:
     from sgl_graph.analyzer.static.link.interpreter import Interpreter
 
-_WRAPPERS = {"property": "property", "staticmethod": "staticmethod", "classmethod": "classmethod"}
-_PASSING = {"reversed", "sorted", "iter"}
-_TYPES: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool}
-_STRING_METHODS = {
-    "lower", "upper", "strip", "lstrip", "rstrip", "startswith", "endswith", "replace", "removeprefix", "removesuffix",
-    "title", "capitalize", "isdigit", "find",
-}  # fmt: skip
-_MOST_TEXTS = 64
 #: A module imported by a name that may be any of more than these is not followed: it would be every one of them.
 _MOST_IMPORTS = 12
 #: Results of results of calls outside the checkout are followed this far: `torch.cuda.CUDAGraph().pool()`.
 _MOST_CALLS = 2
-_LONGEST_TEXT = 2000
 #: Functions that look at what they are given, and call none of it.
 _LOOKING = (
     "inspect.signature", "inspect.getfullargspec", "inspect.getsource", "inspect.getsourcefile", "inspect.getfile",

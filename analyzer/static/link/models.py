@@ -33,24 +33,11 @@ from sgl_graph.analyzer.static.link.values import (
     just,
 )
 from sgl_graph.analyzer.static.link.world import CallRecord, World
-from sgl_graph.analyzer.static.linked import Known, Truth
+from sgl_graph.analyzer.static.linked import Truth
 
 _WRAPPERS = {"property": "property", "staticmethod": "staticmethod", "classmethod": "classmethod"}
 _PASSING = {"reversed", "sorted", "iter"}
 _TYPES: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool}
-_STRING_METHODS = {
-    "lower", "upper", "strip", "lstrip", "rstrip", "startswith", "endswith", "replace", "removeprefix", "removesuffix",
-    "title", "capitalize", "isdigit", "find",
-}  # fmt: skip
-_MOST_TEXTS = 64
-#: A module imported by a name that may be any of more than these is not followed: it would be every one of them.
-_MOST_IMPORTS = 12
-#: Results of results of calls outside the checkout are followed this far: `torch.cuda.CUDAGraph().pool()`.
-_MOST_CALLS = 2
-_LONGEST_TEXT = 2000
-_QUEUES = (
-    "queue.Queue", "queue.SimpleQueue", "queue.LifoQueue", "queue.PriorityQueue", "asyncio.Queue", "weakref.WeakSet",
-)  # fmt: skip
 
 
 from sgl_graph.analyzer.static.link.library import Library
@@ -386,6 +373,3 @@ def _defined_names(cls: ClassValue) -> list[str]:
     names = [functions[s[2]].name for s in cls.facts.body if s[0] == "def"]
     names += [s[2][0][1] for s in cls.facts.body if s[0] == "=" and s[2][0][0] == "n"]
     return names
-
-
-__all__ = ["Known", "Models"]

@@ -9,6 +9,7 @@ from sgl_graph.analyzer.static.extract.facts import Expression
 from sgl_graph.analyzer.static.link.frame import SETTLED, Frame
 from sgl_graph.analyzer.static.link.latches import MAKING
 from sgl_graph.analyzer.static.link.models import Wanted
+from sgl_graph.analyzer.static.link.rowless import tested, without_rows
 from sgl_graph.analyzer.static.link.truth import truth_of
 from sgl_graph.analyzer.static.link.values import (
     BOTH,
@@ -55,6 +56,10 @@ class Narrowing:
             if right == ["v", None] and op in ("is", "is not", "==", "!="):
                 wants_none = (op in ("is", "==")) == positive
                 self._keep(frame, test[1][1], lambda v: _may_be_none(v) if wants_none else v is not NONE)
+        elif kind == "cmp" and positive:
+            for counted in tested(test):
+                if counted[0] == "n" and counted[1] in frame.environment:
+                    frame.environment[counted[1]] = without_rows(self._in.world, frame.environment[counted[1]])
         elif kind == "c" and test[1] == ["n", "isinstance"] and len(test[2]) == 2 and test[2][0][0] == "n":
             self.narrow_type(frame, test[2][0][1], test[2][1], positive)
 

@@ -12,8 +12,9 @@ from sgl_graph.analyzer.static.link.models import Wanted
 from sgl_graph.analyzer.static.link.objects import Container
 from sgl_graph.analyzer.static.link.raising import cannot_raise
 from sgl_graph.analyzer.static.link.replay import SIMPLE
-from sgl_graph.analyzer.static.link.truth import compare, fold_binary, truth_of
-from sgl_graph.analyzer.static.link.values import ANYTHING, JUST_NONE, NOTHING, TRUE, Instance, Values
+from sgl_graph.analyzer.static.link.rowless import items_without_rows
+from sgl_graph.analyzer.static.link.truth import compare, truth_of
+from sgl_graph.analyzer.static.link.values import ANYTHING, JUST_NONE, TRUE, Instance, Values
 from sgl_graph.analyzer.static.linked import Truth
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ class Statements:
         self._in = interpreter
         #: The test that a case of a `match` stands for, by its case.
         self._equalities: dict[int, Expression] = {}
+        #: Items that have no rows where a test holds, by the test.
+        self._without_rows: dict[int, frozenset[str]] = {}
         self._table: dict[str, Callable[[Frame, Statement], bool]] = {
             "=": self._assign, "+=": self._augmented, ":": self._annotated, "e": self._expression, "if": self._if,
             "for": interpreter.loops.over, "while": interpreter.loops.as_long_as, "with": self._with, "try": self._try, "return": self._return,
@@ -77,17 +80,10 @@ class Statements:
     def _augmented(self, frame: Frame, s: Statement) -> bool:
         left = self._in.expressions.eval(frame, s[2])
         right = self._in.expressions.eval(frame, s[4])
-        containers = [v for v in left if isinstance(v, Container)]
-        if containers and s[3] in ("+", "|"):
-            elements = self._in.models.iterate(right)
-            for container in containers:
-                if container.kind == "dict":
-                    self._in.models.update(container, right)
-                else:
-                    container.length = None
-                    self._in.world.put(container, None, elements)
-            return True
-        self._in.assignments.assign(frame, s[2], fold_binary(s[3], left, right) if left else NOTHING)
+        kept = self._in.combining.in_place(s[3], left, right)
+        if not left or len(kept) < len(left):
+            made = self._in.combining.binary(frame, s, s[3], left - kept, right)
+            self._in.assignments.assign(frame, s[2], kept | made)
         return True
 
     def _annotated(self, frame: Frame, s: Statement) -> bool:
@@ -136,7 +132,7 @@ class Statements:
             if target[0] != "n":
                 owners = self._in.expressions.eval(frame, target[1] if target[0] in ("a", "s") else target)
                 for owner in owners if target[0] == "s" else ():
-                    if isinstance(owner, Container):
+                    if isinstance(owner, Container) and owner.kind != "tuple":
                         owner.length = None
         return True
 
@@ -191,7 +187,10 @@ class Statements:
             self._in.narrowing.narrow(frame, test, True)
             typing = _is_typing(test)
             self._in.imports.typing += typing
+            around = frame.rowless
+            frame.rowless = around | self._rowless(test, body)
             passes_then = self.block(frame, body)
+            frame.rowless = around
             self._in.imports.typing -= typing
             then_environment = frame.environment
             frame.guards = held
@@ -223,6 +222,12 @@ class Statements:
             return True
         frame.environment = before
         return False
+
+    def _rowless(self, test: Expression, body: list[Statement]) -> frozenset[str]:
+        known = self._without_rows.get(id(test))
+        if known is None:
+            known = self._without_rows[id(test)] = items_without_rows(test, body)
+        return known
 
     def _match(self, frame: Frame, s: Statement) -> bool:
         subject = self.head(frame, s[2])

@@ -86,6 +86,18 @@ JUST_NONE = just(NONE)
 BOTH: Values = frozenset((TRUE, FALSE))
 
 
+class Rowless(Value):
+    """An array of which a test says that it has no rows (see `rowless`)."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "<array without rows>"
+
+
+ROWLESS = Rowless()
+
+
 class External(Value):
     """Something outside the checkout, by its access path: `torch.cuda.CUDAGraph`, `torch.cuda.CUDAGraph().replay`."""
 
@@ -315,6 +327,6 @@ def depends_of(values: Iterable[Value]) -> tuple[str, ...]:
 
 def resting_on(left: Values, right: Values) -> tuple[str, ...]:
     """Configuration that an operation on two sides rests on; none where one side is only known while serving."""
-    if any(isinstance(value, Unknown) and not value.depends for value in (*left, *right)):
+    if any(value is UNKNOWN or value is ROWLESS for value in (*left, *right)):
         return ()
     return depends_of((*left, *right))

@@ -173,7 +173,7 @@ class Statements:
         truth, depends = self.test(frame, test)
         survey = self._in.world.survey
         if truth is None and not survey:
-            return True
+            return False
         shown = truth or Truth.UNKNOWN
         inverse = _inverse(shown)
         held = frame.guards

@@ -106,3 +106,44 @@ def test_what_a_reader_sees(tmp_path: Path, way: str) -> None:
 def test_what_is_no_switch_keeps_its_first_value(tmp_path: Path, old: str, new: str) -> None:
     text = SWITCH.replace(old, new, 1) + "        def run(x):\n            set_enabled(False)\n            build()\n"
     assert targets(program(tmp_path, text).edges("switch:build")) == BOTH
+
+
+@pytest.mark.parametrize(("given", "expected"), [("False", {"switch:plain"}), ("True", {"switch:special"})])
+def test_what_comes_after_a_test_waits_for_it(tmp_path: Path, given: str, expected: set[str]) -> None:
+    """A function that may end early is not gone through to its end while what its test asks is kept back."""
+    found = program(
+        tmp_path,
+        f"""
+        # file: switch.py
+        _REASON = None
+        WANTED = {given}
+
+        def forbid(reason):
+            global _REASON
+            _REASON = reason
+
+        def allowed():
+            if _REASON is not None or not WANTED:
+                return False
+            return True
+
+        def build():
+            if not allowed():
+                plain()
+                return
+            special()
+
+        def special():
+            pass
+
+        def plain():
+            pass
+
+        # file: main.py
+        from switch import build
+
+        def run():
+            build()
+        """,
+    )
+    assert targets(found.edges("switch:build")) - {"switch:allowed"} == expected

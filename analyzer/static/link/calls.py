@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from sgl_graph.analyzer.static.extract.facts import GENERATOR, Expression
@@ -27,6 +27,7 @@ from sgl_graph.analyzer.static.link.values import (
     Value,
     Values,
     Wrapped,
+    is_named,
     just,
 )
 from sgl_graph.analyzer.static.link.world import CallRecord
@@ -223,6 +224,8 @@ class Calls:
             self._world.heap.volatile = True  # once it was interpreted, finding nothing means something else
         if function.facts.returns is not None and (not result or result == ANYTHING):
             declared = self._in.annotations.types(function.facts.returns, activation, function.owner)
+            if not result and any(type(v) is Instance and self._in.construction.keeps(v.cls) for v in declared):
+                return self._in.starved()  # which of the objects that the class keeps, its registry tells
             if declared and (result or activation.runs):
                 return result | declared
         if not result and activation.runs == 0:
@@ -243,7 +246,7 @@ class Calls:
         self._world.closures.called(function, record)
         context: Hashable = None
         if self._factories.is_factory(function):
-            context = ("factory", site, self._inside(), *self._drafts(arguments))
+            context = ("factory", site, self._inside(), *self._drafts(arguments), *self._told(arguments))
             self._world.closures.made(site, record)
         elif not arguments.star and not arguments.double:
             context = self._constants(function, arguments)
@@ -276,6 +279,17 @@ class Calls:
         sides = self._world.sides
         return sides.contexts(arguments) if sides.apart else ()
 
+    def _told(self, arguments: Arguments) -> Iterator[tuple[int, Value]]:
+        """What else tells calls of a factory apart: an object kept by name; a function, in a call that constants tell apart."""
+        current = self._world.heap.current
+        context = current.context if current is not None else None
+        within = type(context) is tuple and context[:1] != ("factory",)
+        for position, values in enumerate(arguments.positional):
+            if len(values) == 1:
+                (value,) = values
+                if is_named(value) or (within and isinstance(value, FunctionValue)):
+                    yield position, value
+
     def _inside(self) -> Hashable:
         """What tells the activation at work apart: closures made for one wrapper are not those of another."""
         current = self._world.heap.current
@@ -294,12 +308,12 @@ class Calls:
         for position, values in enumerate(arguments.positional):
             if len(values) == 1:
                 (value,) = values
-                if isinstance(value, _CONTEXTUAL):
+                if isinstance(value, _CONTEXTUAL) or is_named(value):
                     found.append((position, value))
         for name, values in arguments.keywords.items():
             if len(values) == 1:
                 (value,) = values
-                if isinstance(value, _CONTEXTUAL):
+                if isinstance(value, _CONTEXTUAL) or is_named(value):
                     found.append((name, value))
         if not found:
             return None

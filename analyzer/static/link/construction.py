@@ -10,11 +10,15 @@ from sgl_graph.analyzer.static.link.cells import cell_in
 from sgl_graph.analyzer.static.link.frame import Frame
 from sgl_graph.analyzer.static.link.sides import is_draft
 from sgl_graph.analyzer.static.link.values import (
+    NOTHING,
     Bound,
     ClassValue,
+    Constant,
     External,
     FunctionValue,
     Instance,
+    Named,
+    Value,
     Values,
     Wrapped,
     just,
@@ -27,6 +31,8 @@ if TYPE_CHECKING:
 #: A class with one of these wraps a function as a rule; its objects are told apart by where they are made, up to a number.
 _WRAPPING = ("__call__", "__get__")
 _MOST_PLACES = 400
+#: Ends of the access paths of torch modules, and of the base of transformers' models.
+_MODULES = ("nn.Module", ".PreTrainedModel")
 
 
 class Construction:
@@ -37,6 +43,7 @@ class Construction:
         self._world = interpreter.world
         self._places: dict[ClassValue, set[Hashable]] = {}
         self._wrapping: dict[ClassValue, bool] = {}
+        self._keeping: dict[ClassValue, bool] = {}
 
     def construct(
         self, frame: Frame, cls: ClassValue, arguments: Arguments, record: CallRecord, site: Hashable
@@ -48,7 +55,8 @@ class Construction:
         if "enum" in cls.marks:
             return self._in.models.enum_member(cls, arguments)
         sides = world.sides
-        instance = Instance.of(cls, place=sides.place(cls, arguments, heap) or self._place(cls, site))
+        place = sides.place(cls, arguments, heap) or self._place(cls, site) or self._named(cls, arguments)
+        instance = Instance.of(cls, place=place)
         if not world.survey:
             sides.made(cls, arguments, heap.current, record)
         made: Values = just(instance)
@@ -89,6 +97,24 @@ class Construction:
                 return None
             places.add(place)
         return place
+
+    def _named(self, cls: ClassValue, arguments: Arguments) -> Named | None:
+        """The name of an object, for classes that keep their objects on themselves by names."""
+        first = arguments.positional[0] if arguments.positional else NOTHING
+        if len(first) != 1:
+            return None
+        (name,) = first
+        if not isinstance(name, Constant) or not isinstance(name.value, str):
+            return None
+        return Named(name.value) if self.keeps(cls) else None
+
+    def keeps(self, cls: ClassValue) -> bool:
+        """Whether a class keeps its objects on itself, as an enumeration its members: each is made once, under its name."""
+        known = self._keeping.get(cls)
+        if known is None:
+            functions = (value for base in cls.line for cell in base.own.values() for value in cell.peek())
+            known = self._keeping[cls] = any(_keeps_objects(value) for value in functions)
+        return known
 
     def _wraps(self, cls: ClassValue) -> bool:
         known = self._wrapping.get(cls)
@@ -139,6 +165,24 @@ class Construction:
                 heap.write(cell, self._in.attributes.resolve(heap.read(cell_in(base.own, name))))
 
 
+def _keeps_objects(value: Value) -> bool:
+    """Whether a function of a class stores what it makes on the class, under names that it is given."""
+    if not isinstance(value, Wrapped) or value.kind != "classmethod" or not isinstance(value.function, FunctionValue):
+        return False
+    function = value.function
+    receiver = ["n", function.facts.parameters[0].name] if function.facts.parameters else None
+    makes = stores = False
+    stack: list[object] = [function.module.function_body(function.index)]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, list):
+            if part and part[0] == "c":
+                makes |= part[1] == receiver
+                stores |= part[1] == ["n", "setattr"] and part[2][:1] == [receiver]
+            stack += part
+    return makes and stores
+
+
 def _is_immutable_record(cls: ClassValue) -> bool:
     """Whether objects keep the fields that they are made with: each carries what its maker had, and nothing else."""
     if "dataclass" not in cls.marks:
@@ -149,7 +193,8 @@ def _is_immutable_record(cls: ClassValue) -> bool:
 
 
 def is_torch_module(cls: ClassValue) -> bool:
-    return any(isinstance(base, External) and base.path.endswith("nn.Module") for base in cls.mro)
+    """Whether a class is a torch module, by itself or through a library's base of models."""
+    return any(isinstance(base, External) and base.path.endswith(_MODULES) for base in cls.mro)
 
 
 def none_made(world: World, classes: Sequence[ClassValue], count: int) -> bool:

@@ -30,6 +30,7 @@ from sgl_graph.analyzer.static.link.values import (
     Value,
     Values,
     depends_of,
+    is_named,
     just,
     resting_on,
 )
@@ -197,6 +198,8 @@ def _compare_one(op: str, a: Value, b: Value) -> bool | None:
     if not equality:
         return _in_order(op, a, b)
     if isinstance(a, _IDENTITIES) and isinstance(b, _IDENTITIES):
+        return (a is b) == positive
+    if op in ("is", "is not") and is_named(a) and is_named(b):
         return (a is b) == positive
     for one, other in ((a, b), (b, a)):
         if not isinstance(one, Constant):

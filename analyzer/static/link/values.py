@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
@@ -213,11 +214,18 @@ class Draft:
 DRAFT = Draft()
 
 
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The place of an object that its class keeps on itself under a name: there is one of each."""
+
+    name: str
+
+
 class Instance(Value):
     """An instance of a class; `fuzzy` when only an annotation says so, so that it may be of any subclass.
 
     `place` tells apart the objects of a class that wraps functions: one for each place of creation. It also tells apart what
-    is made for the draft model's worker.
+    is made for the draft model's worker, and the objects that a class keeps by name, as an enumeration its members.
     """
 
     __slots__ = ("attributes", "cls", "fuzzy", "place")
@@ -246,6 +254,11 @@ class Instance(Value):
     def __repr__(self) -> str:
         side = "draft " if self.place is DRAFT else ""
         return f"<{'maybe ' if self.fuzzy else ''}{side}{self.cls.facts.name} instance>"
+
+
+def is_named(value: Value) -> bool:
+    """Whether a value is an object that its class keeps by name."""
+    return isinstance(value, Instance) and isinstance(value.place, Named)
 
 
 class EnumMember(Value):

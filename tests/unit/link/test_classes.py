@@ -315,3 +315,26 @@ def test_a_torch_module_that_is_called_runs_forward(tmp_path: Path) -> None:
     }
     assert p.edges("main:Tail.forward") == {("main:Layer.forward", "type")}
     assert p.edges("main:Model.forward") == {("main:Layer.forward", "direct"), ("main:Layer.forward", "type")}
+
+
+def test_a_model_of_transformers_is_a_module_too(tmp_path: Path) -> None:
+    p = program(
+        tmp_path,
+        """
+        # file: main.py
+        from transformers import PreTrainedModel, PreTrainedTokenizer
+
+        class Tower(PreTrainedModel):
+            def forward(self, x):
+                return x
+
+        class Words(PreTrainedTokenizer):
+            def forward(self, x):
+                return x
+
+        def run(x):
+            Tower(x)(x)
+            Words(x)(x)
+        """,
+    )
+    assert p.edges("main:run") == {("main:Tower.forward", "direct")}

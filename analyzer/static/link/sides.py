@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from sgl_graph.analyzer.static.extract.facts import Expression
 from sgl_graph.analyzer.static.link.cells import cell_in
 from sgl_graph.analyzer.static.link.frame import GuardLink, guards_of
 from sgl_graph.analyzer.static.link.values import (
@@ -54,6 +55,10 @@ class Sides:
         #: Who calls each activation that works for the draft.
         self._callers: dict[Activation, dict[Origin, None]] = {}
         self._makers: dict[tuple[str, bool], dict[Origin, None]] = {}
+        #: Constructors that work for the draft, by the class of the object, who makes it, and where; those that raise for it.
+        self._constructors: dict[tuple[str, Activation, CallRecord], set[Activation]] = {}
+        self._constructing: set[Activation] = set()
+        self._refusing: set[Activation] = set()
 
     def place(self, cls: ClassValue, arguments: Arguments, heap: Heap) -> Hashable:
         """The place of an object that is about to be made: that of the draft's if the constructor is told so."""
@@ -89,6 +94,10 @@ class Sides:
         """Note a call, if what it calls works for the draft alone."""
         if caller is not None and works_for_draft(activation):
             self._callers.setdefault(activation, {})[caller, record] = None
+            receiver, function = activation.receiver, activation.function
+            if type(receiver) is Instance and function is not None and function.facts.name == "__init__":
+                self._constructors.setdefault((receiver.cls.qualname, caller, record), set()).add(activation)
+                self._constructing.add(activation)
 
     def made(self, cls: ClassValue, arguments: Arguments, caller: Activation | None, record: CallRecord) -> None:
         """Note for which sides an object is made: those whose objects its constructor is given."""
@@ -120,7 +129,10 @@ class Sides:
         """By class: for which sides its objects are made, for the draft (True) and for the target (False)."""
         certain = self._certain(reached)
         table: dict[str, dict[bool, Making]] = {}
-        for (name, draft), makers in sorted(self._makers.items(), key=lambda item: item[0]):
+        for (name, draft), noted in sorted(self._makers.items(), key=lambda item: item[0]):
+            makers = [origin for origin in noted if not (draft and self._refused(name, origin))]
+            if not makers:
+                continue
             sure = any(
                 _settled(record, caller)
                 and (
@@ -133,6 +145,24 @@ class Sides:
             ways = self._ways(makers) if draft else ()
             table.setdefault(name, {})[draft] = Making(Truth.TRUE if sure else Truth.UNKNOWN, ways)
         return table
+
+    def raised(self, activation: Activation, guards: GuardLink | None) -> bool:
+        """Note a `raise` that a constructor which works for the draft comes to because it does; whether there was one to note.
+
+        What is come to while a value is still awaited counts the next time.
+        """
+        if activation not in self._constructing:
+            return False
+        while guards is not None:
+            if _asks(guards.test, not guards.negated, self._parameters) and not activation.starved:
+                self._refusing.add(activation)
+            guards = guards.outer
+        return True
+
+    def _refused(self, name: str, origin: Origin) -> bool:
+        """Whether no object comes of making one for the draft here: the constructor raises where it is told of one."""
+        constructors = self._constructors.get((name, *origin), ())
+        return bool(constructors) and self._refusing.issuperset(constructors)
 
     def _certain(self, reached: Mapping[str, Truth]) -> dict[Activation, bool]:
         """Activations that work for the draft and certainly run: some way to them rests on nothing that is open."""
@@ -166,6 +196,15 @@ class Sides:
             for caller, record in sorted(self._callers[at], key=_place):
                 note(caller, record, best[at])
         return tuple(ways[name] for name in sorted(ways))
+
+
+def _asks(test: Expression, held: bool, parameters: frozenset[str]) -> bool:
+    """Whether a test that has held, or failed, says that something is for the draft: `self.runner.is_draft_worker and ...`."""
+    while test[0] == "u" and test[1] == "not":
+        test, held = test[2], not held
+    if test[0] == "bo":
+        return (test[1] == "and") == held and any(_asks(part, held, parameters) for part in test[2:])
+    return held and test[0] in ("a", "n") and test[-2 if test[0] == "a" else -1] in parameters
 
 
 def works_for_draft(activation: Activation) -> bool:

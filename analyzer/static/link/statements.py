@@ -114,6 +114,9 @@ class Statements:
         return False
 
     def _raise(self, frame: Frame, s: Statement) -> bool:
+        sides = self._in.world.sides
+        if sides.apart and not self._in.world.survey and sides.raised(frame.activation, frame.guards):
+            self._in.world.heap.volatile = True
         if s[2] is not None:
             values = self._in.expressions.eval(frame, s[2])
             self._in.line = s[1]

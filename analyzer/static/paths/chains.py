@@ -49,6 +49,21 @@ class Chains:
             chain = self._shortest(sorted(makers), None)
         return chain
 
+    def to_table(self, types: GraphTypes, table: str, captures: Sequence[str], draft: bool) -> list[CodeRef]:
+        """The shortest chain to where a table that serves itself captures, for one side.
+
+        Args:
+            captures: functions that capture; code of the draft may lead to the target's, too, and is the longer way then.
+        """
+        if is_draft(table):
+            return self._shortest(captures, None)
+        if draft:
+            chain, maker = self.to_draft(table), types.method(table, "__init__")
+            tree = self._tree(maker.name, None) if maker is not None else {}
+            inside = min((self._path(tree, name) for name in captures if name in tree), key=len, default=[])
+            return [*chain, *inside]
+        return self._shortest(captures, False) or self._shortest(captures, None)
+
     def sides(self, runner: str) -> tuple[bool, ...]:
         """Whether a runner is made for the target's worker (False), for the draft's (True), or for both; empty: not known.
 
@@ -297,6 +312,24 @@ def asked_for_sizes(types: GraphTypes, runner: str) -> list[Scope]:
     return []
 
 
+def reads_setting(types: GraphTypes, runner: str, name: str) -> bool:
+    """Whether a method of a runner keeps the setting of this name, as it is or sorted."""
+    values = (
+        value
+        for ancestor in types.mro(runner)
+        for method in types.methods(ancestor).values()
+        for _, value, _, _ in method.assignments
+    )
+    return any(value[0] == "a" and value[2] == name for value in map(_elements, values))
+
+
+def _elements(value: Expression) -> Expression:
+    """What a list is made of, where a call of one argument (`sorted` and the like) keeps its elements."""
+    while value[0] == "c" and len(value[2]) == 1:
+        value = value[2][0]
+    return value
+
+
 def _makes_sizes(call: Expression) -> bool:
     name = last_name(call[1]) or ""
     return "capture" in name and ("size" in name or "tokens" in name or "bs" in name)
@@ -307,8 +340,7 @@ def bound_of(scope: Scope) -> str | None:
     found = None
     kept = [value for target, value, _, _ in scope.assignments if target[0] == "n"]
     for value in [*kept, *(value for value, _ in scope.returns)]:
-        while value[0] == "c" and len(value[2]) == 1:
-            value = value[2][0]  # `sorted(...)` and the like keep the elements
+        value = _elements(value)
         if value[0] != "C":
             continue
         for element, _, tests in value[3]:

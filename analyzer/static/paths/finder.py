@@ -71,7 +71,8 @@ class PathFinder:
             found += [self._runner_path(runner, table, draft) for table in tables for draft in self._sides(runner)]
         for table in sorted(self._owners.tables.effects.keys() - used):
             if self._capturing_table(table):
-                found.append(self._table_path(table, without))
+                made = () if is_draft(table) else self._in.chains.sides(table)
+                found += [self._table_path(table, without, draft) for draft in made or [is_draft(table)]]
         found += self._loose_paths()
         found = [path for path in found if path.reachable != "no"]
         found = with_unseen(found, [component for _, component in self._in.components], frozenset(self._in.unconfirmed))
@@ -192,7 +193,7 @@ class PathFinder:
 
     # -- tables that serve themselves, and graphs that functions keep
 
-    def _table_path(self, table: str, without: Sequence[str]) -> PathEntry:
+    def _table_path(self, table: str, without: Sequence[str], draft: bool) -> PathEntry:
         """A table that serves itself, or a runner (one of `without`) whose own tables this configuration leaves out."""
         family = self._verifying(family_of_name(table))
         phase = PHASES.get(family)
@@ -204,8 +205,11 @@ class PathFinder:
         if self._inherited(table):
             reachable = "no"
         captures = [raw for raw, _ in sites if raw.role == "capture" and raw.scope.kind == "function"]
-        chain = self._in.chains.to_function([outermost(raw.scope).name for raw in captures])
-        role = "draft" if is_draft(table) else "target"
+        chain = self._in.chains.to_table(self._types, table, [outermost(raw.scope).name for raw in captures], draft)
+        if draft and not is_draft(table):
+            reachable = worse(reachable, self._in.chains.draft_truth(table))
+            trigger = self._in.chains.draft_trigger(table) or trigger
+        role = "draft" if draft else "target"
         return self._entry(family, role, runner, table, [*sites, *built], reachable, trigger, tuple(chain))
 
     def _loose_paths(self) -> list[PathEntry]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from sgl_graph.analyzer.records.pathmap import CodeRef, Family, Label, Site
 from sgl_graph.analyzer.static import profile
 from sgl_graph.analyzer.static.paths.admission import left_to_eager, padding_limit
-from sgl_graph.analyzer.static.paths.chains import asked_for_sizes
+from sgl_graph.analyzer.static.paths.chains import asked_for_sizes, reads_setting
 from sgl_graph.analyzer.static.paths.inputs import PathInput
 from sgl_graph.analyzer.static.sites.labels import KeyOf
 from sgl_graph.analyzer.static.sites.rawsite import RawSite
@@ -49,7 +49,7 @@ class PathLabels:
             return Label(key="none", expression="", enumerable=False)
         variants, open_ = self._variants(runner, found, sites)
         phase = PHASES.get(family)
-        configured = runner != table or self._configured(table)
+        configured = runner != table or self._configured(table, phase)
         buckets = self._in.buckets.get(phase) if phase is not None and configured else None
         if buckets is None:
             return Label(
@@ -77,9 +77,16 @@ class PathLabels:
             left_by=CodeRef(file=limit.file, line=limit.line, qualname=limit.qualname) if limit is not None else None,
         )
 
-    def _configured(self, table: str) -> bool:
-        """Whether a table that serves itself captures the configured sizes, rather than sizes that it computes itself."""
-        return any(f.public_name in profile.CONFIGURED_SIZES for f in asked_for_sizes(self._types, table))
+    def _configured(self, table: str, phase: str | None) -> bool:
+        """Whether a table that serves itself captures the configured sizes, rather than sizes that it computes itself.
+
+        It asks a function that gives them, or asks none but its own methods and reads the setting that holds them.
+        """
+        own = set(self._types.mro(table))
+        asked = [f for f in asked_for_sizes(self._types, table) if f.owner not in own]
+        if asked:
+            return any(f.public_name in profile.CONFIGURED_SIZES for f in asked)
+        return reads_setting(self._types, table, profile.LEGACY_SIZE_FIELDS.get(phase or "", ""))
 
     def _variants(
         self, runner: str, key: KeyOf, sites: Sequence[tuple[RawSite, Site]]

@@ -309,6 +309,41 @@ def test_a_runner_that_keeps_its_graphs_itself_verifies_where_a_draft_proposes()
     ]
 
 
+#: A runner that keeps its graphs itself and reads the sizes from the settings.
+READING_SIZES = """
+    import torch
+
+    class PrefillGraphRunner:
+        def __init__(self, runner):
+            self.graphs = {}
+            sizes = runner.server_args.SETTING
+            self.sizes = sorted(sizes)
+            for size in reversed(self.sizes):
+                self.capture_one_batch_size(size)
+
+        def capture_one_batch_size(self, size):
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                print(size)
+            self.graphs[size] = graph
+
+        def replay(self, size):
+            self.graphs[size].replay()
+"""
+
+
+@pytest.mark.parametrize(
+    ("setting", "sizes"), [("piecewise_cuda_graph_tokens", (4, 8)), ("cuda_graph_bs", None), ("own_sizes", None)]
+)
+def test_a_runner_that_keeps_its_graphs_itself_captures_the_sizes_that_it_reads_from_the_settings(
+    setting: str, sizes: tuple[int, ...] | None
+) -> None:
+    phases = {"decode": PhaseSizes("decode", (1, 2), None, None), "prefill": PhaseSizes("prefill", (4, 8), None, None)}
+    (found,) = entries({}, buckets=phases, prefill_runner=READING_SIZES.replace("SETTING", setting))
+    label = found.label
+    assert (label.buckets, label.buckets_effective, label.enumerable) == (sizes, sizes, sizes is not None)
+
+
 RECAPTURING = """
     from sglang.srt.backends import Backend, InPieces, Whole
 

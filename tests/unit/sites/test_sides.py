@@ -171,3 +171,69 @@ def test_without_the_parameter_nothing_is_told_apart() -> None:
     project, _ = linked_program(ENTRY, _program("self.own.capture()"))
     linked = link(project, [ENTRY], kept_externals=("torch.cuda",))
     assert linked.sides == {}
+
+
+#: A runner that keeps its graphs itself, and workers that all make one; a constructor may refuse the draft's.
+KEEPING = """
+    import os
+    import torch
+
+    class CudaGraphRunner:
+        def __init__(self, model_runner):
+            self.model_runner = model_runner
+            self.graphs = {{}}
+            {refusal}
+            for size in (1, 2):
+                self.capture_one(size)
+
+        def capture_one(self, size):
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                print(size)
+            self.graphs[size] = graph
+
+        def replay(self, size):
+            self.graphs[size].replay()
+
+    class ModelRunner:
+        def __init__(self, name, is_draft_worker=False):
+            self.is_draft_worker = is_draft_worker
+            self.graphs = CudaGraphRunner(self)
+
+    class Draft:
+        def __init__(self):
+            self.own = ModelRunner("small", is_draft_worker=True)
+
+    def run():
+        target = ModelRunner("big")
+        draft = Draft()
+        target.graphs.replay(1)
+"""
+REFUSING = "raise RuntimeError('never')"
+OPEN = "os.path.exists('x')"
+
+
+@pytest.mark.parametrize(
+    ("refusal", "names"),
+    [
+        ("pass", {"draft:verify", "target:verify"}),
+        (f"if self.model_runner.is_draft_worker: {REFUSING}", {"target:verify"}),
+        (f"if {OPEN} and self.model_runner.is_draft_worker: {REFUSING}", {"target:verify"}),
+        (f"if not self.model_runner.is_draft_worker: {REFUSING}", {"draft:verify", "target:verify"}),
+        (f"if {OPEN}: {REFUSING}", {"draft:verify", "target:verify"}),
+        (f"if {OPEN} or self.model_runner.is_draft_worker: {REFUSING}", {"draft:verify", "target:verify"}),
+        (f"if self.model_runner.is_draft_worker and 1 > 2: {REFUSING}", {"draft:verify", "target:verify"}),
+    ],
+)
+def test_a_runner_that_keeps_its_graphs_itself_works_for_the_draft_where_it_does_not_refuse(
+    refusal: str, names: set[str]
+) -> None:
+    found = linked_paths("sglang.srt.keeping:run", {"keeping": KEEPING.format(refusal=refusal)}, algorithm="ANY")
+    assert set(found) == names
+    if "draft:verify" in names:
+        assert _calls(found["draft:verify"]) == [
+            "run", "Draft.__init__", "ModelRunner.__init__", "CudaGraphRunner.__init__", "CudaGraphRunner.capture_one",
+        ]  # fmt: skip
+    assert _calls(found["target:verify"]) == [
+        "run", "ModelRunner.__init__", "CudaGraphRunner.__init__", "CudaGraphRunner.capture_one",
+    ]  # fmt: skip

@@ -50,7 +50,7 @@ class Captured:
         queue = deque(found)
         while queue:
             for call in self._calls(queue.popleft()):
-                for target in sorted(call.targets):
+                for target in sorted(self._theirs(call, made)):
                     if target not in found and target in self._linked.reached and self._runs(target, made):
                         found[target] = call
                         queue.append(target)
@@ -59,18 +59,34 @@ class Captured:
     def _calls(self, function: str) -> Iterator[Call]:
         return (c for c in self._linked.calls.get(function, ()) if c.active and c.known is not Known.NAME_ONLY)
 
+    def _theirs(self, call: Call, made: set[str]) -> Iterable[str]:
+        """What a call leads to: of the classes that its receiver may have, those of these runners count where there are any.
+
+        A runner that borrows another's method is a receiver of the calls in it, whether it keeps its graphs itself or not.
+        """
+        own = made & call.receivers
+        if not own:
+            return call.targets
+        others = {base for name in call.receivers for base in self._types.mro(name)}
+        return [t for t in call.targets if self._owner(t) not in others or self._executes(t, own)]
+
     def _makes(self, code: Iterable[str]) -> set[str]:
         """Other classes of runners that some code makes."""
         return {name for f in code for call in self._calls(f) for name in call.constructs} & self._capturing
 
     def _runs(self, function: str, made: set[str]) -> bool:
         """Whether a function is none of a runner's, or one that a runner of these classes executes."""
+        return self._owner(function) not in self._capturing or self._executes(function, made)
+
+    def _owner(self, function: str) -> str | None:
+        definition = self._linked.definitions.get(function.partition(_INSIDE)[0])
+        return definition.owner if definition is not None else None
+
+    def _executes(self, function: str, classes: Iterable[str]) -> bool:
+        """Whether an object of one of the classes executes a method (or what is defined in it) under its name."""
         outermost = function.partition(_INSIDE)[0]
-        definition = self._linked.definitions.get(outermost)
-        if definition is None or definition.owner not in self._capturing:
-            return True
         name = outermost.rpartition(".")[2]
-        return any((method := self._types.method(cls, name)) is not None and method.name == outermost for cls in made)
+        return any((m := self._types.method(cls, name)) is not None and m.name == outermost for cls in classes)
 
 
 class Owners:

@@ -133,3 +133,60 @@ def test_what_a_component_holds_and_calls_by_name_alone_is_one_too() -> None:
 
 def test_what_runs_outside_of_captures_is_no_component() -> None:
     assert not any(c.class_ == "Queue" for path in _paths().values() for c in path.components)
+
+
+#: Two runners that keep their graphs themselves, of which one borrows the other's loop.
+BORROWING = """
+    import torch
+    from sglang.srt.backends import ManySteps, Paged
+
+    class CudaGraphRunner:
+        def __init__(self):
+            self.graphs = {}
+            self.attention = Paged()
+            self.capture()
+
+        def capture(self):
+            def all_sizes():
+                for size in (1, 2):
+                    self.graphs[size] = self.capture_one(size)
+
+            all_sizes()
+
+        def capture_one(self, size):
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                self.attention.init_cuda_graph_state(size)
+            return graph
+
+        def replay(self, size):
+            self.graphs[size].replay()
+
+    class DraftCudaGraphRunner:
+        def __init__(self):
+            self.graphs = {}
+            self.steps = ManySteps()
+            self.capture()
+
+        def capture(self):
+            CudaGraphRunner.capture(self)
+
+        def capture_one(self, size):
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                self.steps.init_cuda_graph_state(size)
+            return graph
+
+        def replay(self, size):
+            self.graphs[size].replay()
+
+    def run():
+        CudaGraphRunner().replay(1)
+        DraftCudaGraphRunner().replay(1)
+"""
+
+
+def test_a_runner_that_borrows_a_loop_lends_its_components_to_nobody() -> None:
+    found = linked_paths("sglang.srt.borrowing:run", {"backends": BACKENDS, "borrowing": BORROWING})
+    held = {path.runner: [component.class_ for component in path.components] for path in found.values()}
+    assert held == {"CudaGraphRunner": ["Paged"], "DraftCudaGraphRunner": ["ManySteps", "Paged"]}

@@ -56,7 +56,7 @@ class Sides:
         self._callers: dict[Activation, dict[Origin, None]] = {}
         self._makers: dict[tuple[str, bool], dict[Origin, None]] = {}
         #: Constructors that work for the draft, by the class of the object, who makes it, and where; those that raise for it.
-        self._constructors: dict[tuple[str, Activation, CallRecord], set[Activation]] = {}
+        self._constructors: dict[tuple[str, Origin], set[Activation]] = {}
         self._constructing: set[Activation] = set()
         self._refusing: set[Activation] = set()
 
@@ -96,7 +96,7 @@ class Sides:
             self._callers.setdefault(activation, {})[caller, record] = None
             receiver, function = activation.receiver, activation.function
             if type(receiver) is Instance and function is not None and function.facts.name == "__init__":
-                self._constructors.setdefault((receiver.cls.qualname, caller, record), set()).add(activation)
+                self._constructors.setdefault((receiver.cls.qualname, (caller, record)), set()).add(activation)
                 self._constructing.add(activation)
 
     def made(self, cls: ClassValue, arguments: Arguments, caller: Activation | None, record: CallRecord) -> None:
@@ -161,8 +161,16 @@ class Sides:
 
     def _refused(self, name: str, origin: Origin) -> bool:
         """Whether no object comes of making one for the draft here: the constructor raises where it is told of one."""
-        constructors = self._constructors.get((name, *origin), ())
-        return bool(constructors) and self._refusing.issuperset(constructors)
+        constructors = self._constructors.get((name, origin), ())
+        return bool(constructors) and all(self._refuses(name, constructor) for constructor in constructors)
+
+    def _refuses(self, name: str, constructor: Activation) -> bool:
+        """Whether a constructor raises for the draft, or one of a base that it calls."""
+        return constructor in self._refusing or any(
+            self._refused(name, origin)
+            for owner, origin in self._constructors
+            if owner == name and origin[0] is constructor
+        )
 
     def _certain(self, reached: Mapping[str, Truth]) -> dict[Activation, bool]:
         """Activations that work for the draft and certainly run: some way to them rests on nothing that is open."""

@@ -173,6 +173,14 @@ def test_without_the_parameter_nothing_is_told_apart() -> None:
     assert linked.sides == {}
 
 
+def test_what_a_base_refuses_is_refused_for_every_class_on_it() -> None:
+    program = KEEPING.format(refusal=f"if self.model_runner.is_draft_worker: {REFUSING}").replace(
+        "self.graphs = CudaGraphRunner(self)", "self.graphs = OtherCudaGraphRunner(self)"
+    )
+    found = linked_paths("sglang.srt.keeping:run", {"keeping": program + DERIVED}, algorithm="ANY")
+    assert set(found) == {"target:verify"}
+
+
 #: A runner that keeps its graphs itself, and workers that all make one; a constructor may refuse the draft's.
 KEEPING = """
     import os
@@ -208,6 +216,14 @@ KEEPING = """
         target = ModelRunner("big")
         draft = Draft()
         target.graphs.replay(1)
+"""
+DERIVED = """
+    class OtherCudaGraphRunner(CudaGraphRunner):
+        def __init__(self, model_runner):
+            super().__init__(model_runner)
+
+        def capture_one(self, size):
+            super().capture_one(size)
 """
 REFUSING = "raise RuntimeError('never')"
 OPEN = "os.path.exists('x')"

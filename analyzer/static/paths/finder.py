@@ -73,8 +73,7 @@ class PathFinder:
             if self._capturing_table(table):
                 made = () if is_draft(table) else self._in.chains.sides(table)
                 found += [self._table_path(table, without, draft) for draft in made or [is_draft(table)]]
-        found += self._loose_paths()
-        found = [path for path in found if path.reachable != "no"]
+        found = [path for path in [*found, *self._loose_paths()] if path.reachable != "no"]
         found = with_unseen(found, [component for _, component in self._in.components], frozenset(self._in.unconfirmed))
         around = parents(self._in, [self._entered[path.id] for path in found])
         found = [path.model_copy(update={"nested_in": around.get(path.id)}) for path in found]
@@ -289,8 +288,11 @@ class PathFinder:
 
     def _inherited(self, table: str) -> bool:
         """Whether no such object is made: what runs of it is inherited, and runs for another class."""
-        chains = self._in.chains
-        return chains.linked and chains.constructed(table) == "no" and not chains.enters(table)
+        chains, below = self._in.chains, self._types.subclasses(table)
+        standing = not chains.enters(table) or any(
+            chains.constructed(c) not in ("no", None) for c in below if c != table
+        )
+        return chains.linked and chains.constructed(table) == "no" and standing
 
     def _entry(
         self,

@@ -58,6 +58,11 @@ def linked_program(entry: str, modules: Mapping[str, str]) -> tuple[Project, Lin
 
 def linked_paths(entry: str, modules: Mapping[str, str], *, algorithm: str | None = None) -> dict[str, PathEntry]:
     """Paths by name; `algorithm` names how the launch speculates."""
+    return {path.name: path for path in every_path(entry, modules, algorithm=algorithm)}
+
+
+def every_path(entry: str, modules: Mapping[str, str], *, algorithm: str | None = None) -> tuple[PathEntry, ...]:
+    """All paths, also where several have one name."""
     project, linked = linked_program(entry, modules)
     found = find_sites(project)
     reach = Reachability(linked, [entry], found.owners.on_demand())
@@ -83,4 +88,4 @@ def linked_paths(entry: str, modules: Mapping[str, str], *, algorithm: str | Non
         devices_of=classifier.devices_of,
         device="cuda",
     )
-    return {path.name: path for path in PathFinder(given).find()}
+    return PathFinder(given).find()

@@ -6,7 +6,7 @@ import pytest
 from sgl_graph.analyzer.records.pathmap import PathEntry
 from sgl_graph.analyzer.static.link.driver import link
 
-from .linked_paths import RUNNERS, linked_paths, linked_program
+from .linked_paths import RUNNERS, every_path, linked_paths, linked_program
 
 ENTRY = "sglang.srt.scheduler:run"
 PREFILL = """
@@ -179,6 +179,16 @@ def test_what_a_base_refuses_is_refused_for_every_class_on_it() -> None:
     )
     found = linked_paths("sglang.srt.keeping:run", {"keeping": program + DERIVED}, algorithm="ANY")
     assert set(found) == {"target:verify"}
+
+
+def test_a_base_of_which_no_object_is_made_captures_for_the_class_on_it_alone() -> None:
+    program = KEEPING.format(refusal="pass").replace(
+        "self.graphs = CudaGraphRunner(self)", "self.graphs = OtherCudaGraphRunner(self)"
+    )
+    found = every_path("sglang.srt.keeping:run", {"keeping": program + DERIVED}, algorithm="ANY")
+    assert {(path.name, path.runner) for path in found} == {
+        ("draft:verify", "OtherCudaGraphRunner"), ("target:verify", "OtherCudaGraphRunner"),
+    }  # fmt: skip
 
 
 #: A runner that keeps its graphs itself, and workers that all make one; a constructor may refuse the draft's.

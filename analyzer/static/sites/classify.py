@@ -137,7 +137,11 @@ class Classifier:
             return REPLAY_ONLY, "SGG010", "the replay can be intercepted; graph nodes cannot be read on this device"
         if around.device is not None and around.device not in ("cuda", "hip"):
             if kinds and not kinds & {around.device, "any"}:
-                return LIFETIME, "SGG001", "a plain graph object of torch; not for the device of this configuration"
+                return (
+                    UNSUPPORTED,
+                    "SGG006",
+                    f"made for {', '.join(sorted(kinds))}: no hook reads what {around.device} has instead",
+                )
             return UNSUPPORTED, "SGG006", f"under {around.device} this leads to graphs that no hook reads"
         if site.form == "preallocation":
             return LIFETIME, "SGG013", "made before the capture, outside its pool, by torch's own allocator"

@@ -80,6 +80,17 @@ def test_other_devices_are_unsupported_also_by_the_test_they_stand_under() -> No
     assert found[20, "capture"] == found[23, "replay"] == "unsupported"
 
 
+def test_nothing_is_inspectable_on_a_device_that_it_is_not_made_for() -> None:
+    # Where such code runs all the same, something else stands in the place of torch.cuda's graphs.
+    found = search(backend=TABLE_OF_BASE, base=BASE)
+    classifier = Classifier(found.owners, found.sites)
+    graphs = [site for site in found.sites if site.api.startswith("torch.cuda.")]
+    assert graphs
+    for device in ("npu", "xpu"):
+        answers = {classifier.classify(site, Surroundings(device)) for site in graphs}
+        assert {(kind, reason.code) for kind, reason in answers} == {("unsupported", "SGG006")}
+
+
 def test_a_replay_is_only_observable_where_nodes_cannot_be_read() -> None:
     found = search(backend=TABLE_OF_BASE, base=BASE)
     classifier = Classifier(found.owners, found.sites)

@@ -95,6 +95,8 @@ GRAPH_DISABLED = "disabled"
 
 #: Decorators that name an operator at which a compiled graph is cut into pieces.
 SPLIT_REGISTRARS = frozenset({"register_split_op"})
+#: Attributes that list such operators as texts, `namespace.operator`, in releases without the decorator.
+SPLIT_LISTS = frozenset({"split_ops"})
 
 #: Words in the qualified name of a runner, a table or a file that tell what it captures; the first match counts.
 FAMILY_WORDS: tuple[tuple[str, str], ...] = (

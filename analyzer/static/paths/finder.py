@@ -288,11 +288,9 @@ class PathFinder:
 
     def _inherited(self, table: str) -> bool:
         """Whether no such object is made: what runs of it is inherited, and runs for another class."""
-        chains, below = self._in.chains, self._types.subclasses(table)
-        standing = not chains.enters(table) or any(
-            chains.constructed(c) not in ("no", None) for c in below if c != table
-        )
-        return chains.linked and chains.constructed(table) == "no" and standing
+        chains = self._in.chains
+        made = {chains.constructed(name) for name in self._types.subclasses(table) if name != table} - {"no", None}
+        return chains.linked and chains.constructed(table) == "no" and (bool(made) or not chains.enters(table))
 
     def _entry(
         self,

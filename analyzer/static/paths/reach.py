@@ -91,7 +91,7 @@ class Reachability:
             return function
         if site.call is None and site.tests:
             return self._beside(site, function)
-        if site.form == "split-operator" and (uncut := self._uncut(site)) is not None:
+        if site.form in ("split-operator", "split-call") and (uncut := self._uncut(site)) is not None:
             return uncut
         wrapped = _names_of_wrapped(site) if site.form in _WRAPPING else ()
         callers = self._callers_of_wrapper(site, wrapped) if wrapped else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from sgl_graph.analyzer.static import profile
 from sgl_graph.analyzer.static.extract.text import render
@@ -30,10 +31,11 @@ def find(types: GraphTypes, owners: Owners, direct: list[RawSite]) -> list[RawSi
     for scope in {scope.name: scope for scope, _ in cutting}.values():
         found += [_site(scope, call, "break-record") for call in scope.calls if _adds_to_container(owners, scope, call)]
     names = set(splitters(owners))
-    readers = _readers_of_registries(types)
+    readers, listed = _readers_of_registries(types), listed_operators(types)
     for scope in list(types.scopes.values()):
         found += _applications(types, owners, scope, names)
         found += _registrations(scope, readers)
+        found += _listed_calls(scope, listed)
         found += _eager_calls(types, owners, scope)
     found += _hooks(types, owners)
     return found
@@ -118,6 +120,29 @@ def _registrations(scope: Scope, readers: Mapping[str, tuple[str, ...]]) -> list
             if name in profile.SPLIT_REGISTRARS:
                 api, targets = f"@{name}", readers.get(name, ())
                 found.append(RawSite(child, child.line, "break", "split-operator", api, _NO_DEVICES, targets=targets))
+    return found
+
+
+def listed_operators(types: GraphTypes) -> dict[str, tuple[str, ...]]:
+    """Operators that a list names at which compiled graphs are cut, by their own names, with the functions that make the list."""
+    found: dict[str, set[str]] = {}
+    for scope in types.scopes.values():
+        for _, attribute, binding in scope.attributes if scope.kind == "function" else ():
+            if attribute not in profile.SPLIT_LISTS or binding.kind != "value" or binding.expression[0] != "L":
+                continue
+            for item in binding.expression[1]:
+                if item[0] == "v" and isinstance(item[1], str):
+                    found.setdefault(item[1].rpartition(".")[2], set()).add(scope.name)
+    return {name: tuple(sorted(makers)) for name, makers in found.items()}
+
+
+def _listed_calls(scope: Scope, listed: Mapping[str, tuple[str, ...]]) -> list[RawSite]:
+    """Calls of such operators through torch's table of them."""
+    found = []
+    for call in scope.calls if listed else ():
+        name = last_name(call.expression[1])
+        if name is not None and name in listed and render(call.expression[1]).startswith("torch.ops."):
+            found.append(replace(_site(scope, call, "split-call"), targets=listed[name]))
     return found
 
 

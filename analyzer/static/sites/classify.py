@@ -20,7 +20,7 @@ UNRESOLVED: Inspectability = "unresolved"
 ORDER: tuple[Inspectability, ...] = (LIFETIME, PARTIAL, REPLAY_ONLY, UNRESOLVED, UNSUPPORTED)
 
 _SEGMENTED = {"container", "container-context", "container-replay"}
-_BREAKS = {"segment-end", "break-record", "break-point", "split-operator"}
+_BREAKS = {"segment-end", "break-record", "break-point", "split-operator", "split-call"}
 _CUDA = {"cuda", "any"}
 _FILING = {"store", "dropped", "eligibility"}
 _CHOOSING = {"factory", "chosen-by", "class-table", "alternatives", "picked"}

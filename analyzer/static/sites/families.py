@@ -32,7 +32,7 @@ def family_of_site(site: RawSite) -> Family:
     """The family of one primitive."""
     if site.form in _SEGMENTED_FORMS:
         return "prefill-breakable"
-    if site.form == "split-operator":
+    if site.form in ("split-operator", "split-call"):
         return "prefill-piecewise"
     return family_of_name(site.scope.name)
 

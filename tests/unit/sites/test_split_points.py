@@ -9,6 +9,7 @@ from sgl_graph.analyzer.static.link.driver import link
 from sgl_graph.analyzer.static.linked import Truth
 from sgl_graph.analyzer.static.paths.reach import Reachability, Reached
 from sgl_graph.analyzer.static.paths.splits import settled_splits
+from sgl_graph.analyzer.static.sites.families import family_of_site
 from sgl_graph.analyzer.static.sites.search import find_sites
 
 from .capturing_programs import SEGMENTS
@@ -221,3 +222,39 @@ def test_an_operator_is_open_where_only_doubtful_code_reads_what_is_registered()
     reach = Reachability(linked, [home + "cut"])
     found = {site.scope.name: reach.of_site(site) for site in find_sites(project).sites if site.role == "break"}
     assert found[home + "attend"].reachable == "unresolved"
+
+
+LISTED = """
+    class Config:
+        def __init__(self):
+            self.split_ops = ["ours.attend", "ours.idle"]
+"""
+CALLING = """
+    import torch
+    from sglang.srt.listed import Config
+
+    def attend(x):
+        torch.ops.ours.attend(x)
+        torch.ops.ours.other(x)
+        torch.ops.ours.idle(x) if False else None
+
+    def eager():
+        attend(1)
+
+    def cut():
+        Config()
+        attend(1)
+"""
+
+
+@pytest.mark.parametrize(("entry", "expected"), [("cut", "yes"), ("eager", "no")])
+def test_operators_that_a_list_names_cut_a_graph_where_they_are_called(entry: str, expected: str) -> None:
+    project = Project(MemorySources({"sglang/srt/listed.py": LISTED, "sglang/srt/model.py": CALLING}))
+    start = f"sglang.srt.model:{entry}"
+    reach = Reachability(link(project, [start]), [start])
+    sites = [site for site in find_sites(project).sites if site.role == "break"]
+    assert {site.api: reach.of_site(site).reachable for site in sites} == {
+        "torch.ops.ours.attend": expected,
+        "torch.ops.ours.idle": "no",
+    }
+    assert {family_of_site(site) for site in sites} == {"prefill-piecewise"}

@@ -218,6 +218,9 @@ class Reachability:
             if closure is None:
                 return named
             calling = list(closure.callers)
+        # An object in the place of what is wrapped calls it from its `__call__`.
+        objects = [caller for caller in calling if caller.endswith(".__call__")]
+        calling += [call.caller for name in objects for call in self.calls_of(name) if call.active]
         calling = [caller for caller in calling if caller in self._linked.reached]
         if not calling and site.form != "split-operator":
             return []

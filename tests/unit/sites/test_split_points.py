@@ -115,9 +115,24 @@ CHOOSING = """
 """
 
 
-def answers(entry: str, text: str) -> dict[str, tuple[str, str]]:
+#: The same, with an object in the place of what is wrapped.
+OBJECTS = (
+    SEGMENTS.replace("        return wrapper\n", "        return Splitting(wrapper, fn)\n")
+    + """
+    class Splitting:
+        def __init__(self, call, plain):
+            self._call = call
+            self._plain = plain
+
+        def __call__(self, *args):
+            return self._call(*args)
+"""
+)
+
+
+def answers(entry: str, text: str, segments: str = SEGMENTS) -> dict[str, tuple[str, str]]:
     """Answer and reason for each split point of a program that stands on `SEGMENTS`, by the line that makes it."""
-    project = Project(MemorySources({"sglang/srt/segments.py": SEGMENTS, "sglang/srt/model.py": text}))
+    project = Project(MemorySources({"sglang/srt/segments.py": segments, "sglang/srt/model.py": text}))
     entry = f"sglang.srt.model:{entry}"
     reach = Reachability(link(project, [entry]), [entry])
     sites = find_sites(project).sites
@@ -130,8 +145,9 @@ def answers(entry: str, text: str) -> dict[str, tuple[str, str]]:
     }
 
 
-def test_a_split_point_is_reached_where_its_wrapper_is_chosen_and_then_called() -> None:
-    assert answers("record", CHOOSING) == {
+@pytest.mark.parametrize("segments", [SEGMENTS, OBJECTS])
+def test_a_split_point_is_reached_where_its_wrapper_is_chosen_and_then_called(segments: str) -> None:
+    assert answers("record", CHOOSING, segments) == {
         "usual = split(_used)": ("yes", "called from the worker's entry"),
         "special = split(_unused)": ("no", "nothing that runs calls it: only its wrapper is made"),
     }

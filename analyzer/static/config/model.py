@@ -12,8 +12,11 @@ from sgl_graph.analyzer.static.config.values import ABSENT, Deps, DictV, Externa
 
 CONFIG_CLASS = External("transformers.PretrainedConfig")
 MODEL: Deps = frozenset({"model"})
-# Nested dictionaries that stay dictionaries; every other `..._config` becomes a configuration of its own.
+# Nested dictionaries that stay dictionaries; another `..._config` that describes a model becomes a configuration of its own.
 _PLAIN_DICTIONARIES = {"quantization_config", "compression_config", "sparse_attention_config"}
+_OF_MODELS = frozenset(
+    {"model_type", "architectures", "hidden_size", "num_hidden_layers", "d_model", "embed_dim", "depth"}
+)
 # Parts of a model that work on text.
 _TEXT_PARTS = ("decoder", "generator", "text_config", "text_encoder")
 # Attributes that every configuration has, whatever its file says.
@@ -41,7 +44,8 @@ def configuration(data: Mapping[str, Any] | None, deps: Deps = MODEL) -> Instanc
         return Instance(CONFIG_CLASS, {}, deps)
     attrs: dict[str, Value] = {}
     for name, value in data.items():
-        if isinstance(value, Mapping) and name.endswith("_config") and name not in _PLAIN_DICTIONARIES:
+        nested = isinstance(value, Mapping) and name.endswith("_config") and name not in _PLAIN_DICTIONARIES
+        if nested and (not value or not _OF_MODELS.isdisjoint(value)):
             attrs[name] = configuration(value, deps)
         else:
             attrs[name] = taint(from_python(value), deps)
@@ -49,6 +53,12 @@ def configuration(data: Mapping[str, Any] | None, deps: Deps = MODEL) -> Instanc
         if old in attrs and new not in attrs:
             attrs[new] = attrs[old]
     return Instance(CONFIG_CLASS, attrs)
+
+
+def is_of_class(instance: Instance, model_type: Value) -> bool:
+    """Whether a configuration is an object of the class that serves this type of model: loaders choose the class by it."""
+    own = single(instance.attrs.get("model_type", ABSENT))
+    return instance.cls == CONFIG_CLASS and isinstance(own, str) and own != "" and own == single(model_type)
 
 
 def default_attribute(instance: Instance, name: str) -> Value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sgl_graph.analyzer.static.config import comparison, containers, operators, python_values
 from sgl_graph.analyzer.static.config.attributes import Attributes
+from sgl_graph.analyzer.static.config.model import is_of_class
 from sgl_graph.analyzer.static.config.possibilities import deps_of, single, unknown
 from sgl_graph.analyzer.static.config.program import Bound, ClassV, FunctionV, Instance, ModuleV
 from sgl_graph.analyzer.static.config.values import ABSENT, NO_DEPS, Deps, DictV, External, Generic, ListV, SetV, Value
@@ -161,6 +162,8 @@ class Objects(Attributes):
         if kind is None:
             return value is None
         if type(kind) is ClassV:
+            if type(value) is Instance and is_of_class(value, self.class_attribute(kind, "model_type")):
+                return True
             if type(value) is Instance:
                 return any(item is kind for item in self.ancestry(value.cls)) or (
                     None if type(value.cls) is External and value.opaque is not None else False

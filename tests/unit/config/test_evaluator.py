@@ -196,6 +196,37 @@ def test_the_text_part_of_a_model_is_its_own_configuration() -> None:
     assert values(text, "main", tower).constants == ("qwen",)
 
 
+def test_a_nested_part_that_describes_no_model_stays_a_dictionary() -> None:
+    found = configuration(
+        {"linear_attn_config": {"kda_layers": [1]}, "vision_config": {"depth": 2}, "audio_config": {}}
+    )
+    text = "def main(c):\n    return isinstance(c.linear_attn_config, dict), isinstance(c.vision_config, dict)\n"
+    assert values(text, "main", found).constant == (True, False)
+    text = "def main(c):\n    return isinstance(c.audio_config, dict), c.linear_attn_config['kda_layers'][0]\n"
+    assert values(text, "main", found).constant == (False, 1)
+
+
+def test_a_model_is_of_the_class_that_names_its_type() -> None:
+    text = """
+from transformers import PretrainedConfig
+
+class HybridConfig(PretrainedConfig):
+    model_type = "hybrid"
+
+class OtherConfig(PretrainedConfig):
+    model_type = "other"
+
+class Untyped(PretrainedConfig):
+    pass
+
+def main(c):
+    return isinstance(c, HybridConfig), isinstance(c, OtherConfig | Untyped), isinstance(c, (OtherConfig, HybridConfig))
+"""
+    assert values(text, "main", configuration({"model_type": "hybrid"})).constant == (True, False, True)
+    assert values(text, "main", configuration({"model_type": "third"})).constant == (False, False, False)
+    assert values(text, "main", configuration({})).constant == (False, False, False)
+
+
 @pytest.mark.parametrize(
     ("test", "expected"),
     [

@@ -13,6 +13,7 @@ from typing import Any
 from .config import ProbeConfig, from_environment
 from .drainer import Drainer
 from .imports import PostImport
+from .inspectors import LAUNCH_MODULES
 from .recorder import Recorder
 from .roles import RoleFinder
 from .sources import SourceScan
@@ -43,6 +44,8 @@ class Probe:
         name, _, trigger = self.config.inspector.partition("@")
         if name == "cuda":
             name, trigger = _DEFAULT_INSPECTOR, "torch"
+            for bindings in LAUNCH_MODULES:  # the inspector watches for those that come after torch
+                self.imports.watch(bindings, self._before_torch)
         if trigger:
             self.imports.watch(trigger, functools.partial(self._install, name))
         else:
@@ -58,6 +61,12 @@ class Probe:
             original(status)
 
         os._exit = leave
+
+    def _before_torch(self, module: ModuleType) -> None:
+        try:
+            importlib.import_module(f"{_DEFAULT_INSPECTOR}_launch").early(module)
+        except Exception as error:
+            self.recorder.problem("cuda-bindings", error)
 
     def _install(self, name: str, _: ModuleType | None) -> None:
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
@@ -14,11 +15,16 @@ Callback = Callable[[ModuleType], None]
 
 
 class _Loader(Loader):
-    """Executes a module by its own loader, then calls back."""
+    """Executes a module by its own loader, then calls back; whatever else is asked of it, the module's own loader answers."""
 
-    def __init__(self, loader: Any, callback: Callback) -> None:
+    def __init__(self, loader: Any, done: Callback) -> None:
         self._loader = loader
-        self._callback = callback
+        self._done = done
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_loader":  # not yet there: somebody copies this object
+            raise AttributeError(name)
+        return getattr(self._loader, name)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         made: ModuleType | None = self._loader.create_module(spec)
@@ -30,7 +36,7 @@ class _Loader(Loader):
             spec.loader = self._loader
         module.__loader__ = self._loader
         self._loader.exec_module(module)
-        self._callback(module)
+        self._done(module)
 
 
 class PostImport(MetaPathFinder):
@@ -63,8 +69,7 @@ class PostImport(MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Let the other finders find a watched module and stand between its loader and the import."""
-        callback = self._callbacks.get(fullname)
-        if callback is None or fullname in self._finding:
+        if fullname not in self._callbacks or fullname in self._finding:
             return None
         self._finding.add(fullname)
         try:
@@ -75,6 +80,11 @@ class PostImport(MetaPathFinder):
             self._finding.discard(fullname)
         if spec is None or spec.loader is None or not hasattr(spec.loader, "exec_module"):
             return None
-        del self._callbacks[fullname]
-        spec.loader = _Loader(spec.loader, callback)
+        spec.loader = _Loader(spec.loader, partial(self._executed, fullname))
         return spec
+
+    def _executed(self, name: str, module: ModuleType) -> None:
+        """Only now: a program may ask whether a module can be found, or fail to import it, and import it later."""
+        callback = self._callbacks.pop(name, None)
+        if callback is not None:
+            callback(module)

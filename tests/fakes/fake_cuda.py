@@ -39,7 +39,8 @@ class FakeDriver:
         self.filled_on: list[int] = []
 
     def captured_graph(self, stream: int) -> int | None:
-        return self.capturing
+        """Only a device's current stream, whose number ends in 7, ever captures."""
+        return self.capturing if stream % 100 == 7 else None
 
     def nodes(self, graph: int) -> list[int]:
         return [graph * 1000 + i for i in range(len(self.graphs[graph]))]
@@ -70,6 +71,9 @@ class FakeDriver:
     def memset(self, node: int) -> int:
         return self._node(node).sides[0][1]
 
+    def operations(self, node: int) -> list[int]:
+        return [address for _, address in self._node(node).sides]
+
     def child(self, node: int) -> int:
         return self._node(node).child
 
@@ -98,6 +102,7 @@ class Allocator:
         self.pool = (0, 0)
         self.line = 1
         self.anonymous = False
+        self.file = "/srv/program.py"
 
     @property
     def mark(self) -> str:
@@ -112,7 +117,7 @@ class Allocator:
         """The allocating stack, which blocks keep only while it is recorded."""
         if not self.recording or self.anonymous:
             return []
-        return [{"filename": "/srv/program.py", "line": self.line, "name": "main"}]
+        return [{"filename": self.file, "line": self.line, "name": "main"}]
 
     def _note(self, action: str, address: int, size: int) -> None:
         if self.recording and action != "free_completed":
@@ -255,6 +260,7 @@ def _graph_class(torch: FakeTorch, own_hooks: bool | str) -> type:
         def __init__(self, keep_graph: bool = False) -> None:
             self.keep_graph = keep_graph
             self.ran = 0
+            self.captured = False
             self.hooks: list[Callable[[Any], None]] = []
 
         def capture_begin(self, pool: Any = None, capture_error_mode: str = "global") -> None:
@@ -267,6 +273,7 @@ def _graph_class(torch: FakeTorch, own_hooks: bool | str) -> type:
         def capture_end(self) -> None:
             torch.driver.capturing = None
             torch.allocator.pool = (0, 0)
+            self.captured = True
             if any(node.kind == "invalid" for node in torch.driver.graphs[self.raw]):
                 raise RuntimeError("capture invalidated")
 
@@ -274,12 +281,14 @@ def _graph_class(torch: FakeTorch, own_hooks: bool | str) -> type:
             pass
 
         def replay(self) -> None:
+            if not self.captured:
+                raise RuntimeError("replay without a preceding successful capture")
             for hook in self.hooks:
                 hook(self)
             self.ran += 1
 
         def reset(self) -> None:
-            pass
+            self.captured = False
 
         def pool(self) -> tuple[int, int]:
             return self._pool

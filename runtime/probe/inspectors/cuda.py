@@ -15,15 +15,18 @@ from ..imports import PostImport
 from ..labels import Label, LabelReader
 from ..patching import Patches
 from ..recorder import Capture, Recorder
+from . import LAUNCH_MODULES, cuda_trees
 from .cuda_atomic import no_collection
 from .cuda_driver import Driver, DriverError
 from .cuda_graph_class import GraphClass
-from .cuda_launch import LAUNCH_MODULES, LaunchHooks
-from .cuda_memory import AllocatorWatch, Resolution, unfollowed
+from .cuda_launch import LaunchHooks
+from .cuda_memory import AllocatorWatch, unfollowed
 from .cuda_nodes import Inspection, NodeReader
 from .cuda_placement import mark
 from .cuda_poison import Poisoner
+from .cuda_references import Resolution
 from .cuda_switch import RecorderSwitch
+from .cuda_window import pool_id
 
 #: The import that brings this inspector in.
 TRIGGER = "torch"
@@ -67,7 +70,7 @@ class CudaInspector:
         self._labels = LabelReader(None)
         self._last_keyed: tuple[int, str] | None = None
         self._poisoner: Poisoner | None = None
-        self.launches = LaunchHooks(self)
+        self.launches = LaunchHooks.of(self)
         self._graphs = GraphClass(self)
         self._guard = threading.local()
 
@@ -137,11 +140,13 @@ class CudaInspector:
         self._ended.clear()
         self._keys.clear()
         self.raw.clear()
+        self.launches.forked()
 
     def remove(self) -> None:
         """Restore everything and stop recording."""
         self.recorder.set_drain(None)
         self.patches.remove()
+        self.launches.patches.remove()
         if self.active and self._watch is not None:
             self.active = False
             try:
@@ -160,6 +165,8 @@ class CudaInspector:
             graph = self._ended.popleft()[0]
             self.forget_raw(graph)
             recorder.graph_event(graph, "destroyed")
+        if recorder.closing:
+            self.launches.tell_unused()
 
     def forget_raw(self, graph: int) -> None:
         """The raw graph is gone; its handle may name another one from now on."""
@@ -191,14 +198,14 @@ class CudaInspector:
         stack = frames.here(2)
         label = self._labels.read(sys._getframe(2))
         cuda = self.torch.cuda
-        known = _pool_id(pool)
-        device = int(cuda.current_device())
+        known = pool_id(pool)
+        device, stream = int(cuda.current_device()), int(cuda.current_stream().cuda_stream)
         if self._watch is not None:
-            self._watch.open(capture, device, known)
+            self._watch.open(capture, device, known, stream, arranged=cuda_trees.captures(sys._getframe(2)))
         site = label.site or ({"file": stack[0][0], "line": stack[0][1], "qualname": stack[0][2]} if stack else None)
         self._pending[id(graph)] = Pending(
             capture,
-            int(cuda.current_stream().cuda_stream),
+            stream,
             device,
             label,
             self.recorder.stack(stack),
@@ -264,9 +271,10 @@ class CudaInspector:
             pool = list(graph.pool())
         except Exception as error:
             self.recorder.problem("pool", error)
-        guess = None if self._watch is None else self._watch.pool_of(pending.capture.graph)
-        if pool is not None and guess is not None and list(guess) != pool:
-            pending.why = f"the capture's pool was taken for {list(guess)}"
+        if pool is not None and self._watch is not None:
+            guess = self._watch.pool_of(pending.capture.graph)
+            if (list(guess) != pool) if guess is not None else self._watch.knows(tuple(pool)):
+                pending.why, pending.found = f"the capture's pool was taken for {guess}", None
         identifier = self._write(pending, pool, keep_graph)
         if keep_graph and pending.handle is not None:
             self.raw[pending.handle] = identifier
@@ -278,8 +286,9 @@ class CudaInspector:
         recorder, label = self.recorder, pending.label
         inspection, resolution = pending.found or (Inspection(), Resolution())
         unread = list(inspection.unread)
-        if pending.why is not None:
-            unread.append({"node": None, "type": "graph", "why": pending.why})
+        why = pending.why or resolution.why
+        if why is not None:
+            unread.append({"node": None, "type": "graph", "why": why})
         more: dict[str, Any] = {
             "pool": pool,
             "label": label.label,
@@ -307,7 +316,8 @@ class CudaInspector:
             self._note_key(label, identifier)
         if self._reader is not None and not unread:
             self._reader.remember(inspection, identifier)
-        if self._poisoner is not None and pool is not None:
+        arranged = self._watch is not None and self._watch.arranges(identifier)  # torch fills free memory before a replay
+        if self._poisoner is not None and pool is not None and not arranged:
             self._poisoner.captured(identifier, pending.device, (int(pool[0]), int(pool[1])))
         return identifier
 
@@ -358,7 +368,7 @@ class CudaInspector:
 
     def replayed(self, graph: int, stream: int | None = None) -> None:
         """A launch of `graph` starts, on `stream` where the call names it; the hot path."""
-        if self._pending and self.torch.cuda.is_current_stream_capturing():
+        if self._pending and self._captures(stream):
             return  # recorded as a child of the graph that is being captured; nothing runs
         if self._poisoner is not None:
             self._poisoner.before(graph, stream)
@@ -367,17 +377,11 @@ class CudaInspector:
         if watch is not None and (setter := watch.trace.set_marker) is not None:
             setter(mark(number))
 
-
-def _pool_id(pool: Any) -> tuple[int, int] | None:
-    if pool is None:
-        return None
-    if hasattr(pool, "id"):
-        pool = pool.id
-    try:
-        a, b = pool
-        return int(a), int(b)
-    except (TypeError, ValueError):
-        return None
+    def _captures(self, stream: int | None) -> bool:
+        """Whether a stream, or else the current one, is being captured."""
+        if stream is None or self._reader is None:
+            return bool(self.torch.cuda.is_current_stream_capturing())
+        return self._reader.driver.captured_graph(stream) is not None
 
 
 def install(recorder: Recorder, imports: PostImport) -> CudaInspector:

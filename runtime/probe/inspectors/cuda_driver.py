@@ -27,6 +27,9 @@ _CAPTURE_ACTIVE = 1
 _MEMORY_HOST, _MEMORY_ARRAY = 1, 3
 _ATTRIBUTE_MEMORY_TYPE, _ATTRIBUTE_IS_MANAGED = 2, 8
 _BUFFER_POINTER, _BUFFER_SIZE = 1, 2
+#: Where the address lies in an operation on one word of memory, by the number of the operation; None where it has none.
+_OPERATION_ADDRESS = {1: 8, 2: 8, 3: None, 4: 8, 5: 8, 6: None, 8: 16}
+_OPERATION_SIZE = 48
 #: No kernel has more parameters than its 32 KiB of them could hold; ends a driver that never errs.
 _MOST_PARAMETERS = 4096
 
@@ -77,6 +80,10 @@ class _Memset(ctypes.Structure):
         ("width", c_size_t),
         ("height", c_size_t),
     ]
+
+
+class _Operations(ctypes.Structure):
+    _fields_ = [("ctx", c_void_p), ("count", c_uint), ("operations", c_void_p), ("flags", c_uint)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +199,20 @@ class Driver:
         p = _Memset()
         self._call("cuGraphMemsetNodeGetParams", c_void_p(node), byref(p))
         return int(p.dst)
+
+    def operations(self, node: int) -> list[int]:
+        """The addresses of the words that a batch of memory operations waits for or writes."""
+        p = _Operations()
+        self._call("cuGraphBatchMemOpNodeGetParams", c_void_p(node), byref(p))
+        found = []
+        for start in range(p.operations or 0, (p.operations or 0) + p.count * _OPERATION_SIZE, _OPERATION_SIZE):
+            kind = c_uint.from_address(start).value
+            if kind not in _OPERATION_ADDRESS:
+                raise DriverError(f"memory operations of kind {kind} are not read")
+            offset = _OPERATION_ADDRESS[kind]
+            if offset is not None:
+                found.append(c_uint64.from_address(start + offset).value)
+        return found
 
     def child(self, node: int) -> int:
         """The graph of a child-graph node."""

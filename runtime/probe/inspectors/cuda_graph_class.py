@@ -13,7 +13,10 @@ _ATTRIBUTE = "_sgl_graph_id"
 
 
 class GraphClass:
-    """Wraps the class's methods; a failure of the probe is a problem record, never an exception of the program."""
+    """Wraps the class's methods; a failure of the probe is a problem record, never an exception of the program.
+
+    The wrappers name their first parameter as torch does, so that Python's complaints about a call read the same.
+    """
 
     def __init__(self, inspector: Hooked) -> None:
         """Args: inspector: receives what happens."""
@@ -41,11 +44,6 @@ class GraphClass:
             "replay": "register_replay_start_hook" if self._own_replay_hook else "class methods",
         }
 
-    def identifier(self, graph: Any) -> int | None:
-        """The identifier of a captured graph."""
-        found = getattr(graph, _ATTRIBUTE, None)
-        return found if isinstance(found, int) else None
-
     def _safely(self, where: str, function: Any, *arguments: Any) -> Any:
         try:
             return function(*arguments)
@@ -57,13 +55,13 @@ class GraphClass:
         inspector, safely = self._inspector, self._safely
 
         @functools.wraps(original)
-        def capture_begin(graph: Any, *args: Any, **kwargs: Any) -> Any:
+        def capture_begin(self: Any, *args: Any, **kwargs: Any) -> Any:
             pool = kwargs.get("pool", args[0] if args else None)
-            safely("capture_begin", inspector.began, graph, pool)
+            safely("capture_begin", inspector.began, self, pool)
             try:
-                return original(graph, *args, **kwargs)
+                return original(self, *args, **kwargs)
             except BaseException as error:
-                safely("capture_begin", inspector.failed, graph, f"{type(error).__name__} in capture_begin")
+                safely("capture_begin", inspector.failed, self, f"{type(error).__name__} in capture_begin")
                 raise
 
         return capture_begin
@@ -72,39 +70,39 @@ class GraphClass:
         inspector, safely = self._inspector, self._safely
 
         @functools.wraps(original)
-        def capture_end_pre(graph: Any, *args: Any, **kwargs: Any) -> Any:
-            safely("inspection", inspector.ending, graph)
+        def capture_end_pre(self: Any, *args: Any, **kwargs: Any) -> Any:
+            safely("inspection", inspector.ending, self)
             try:
-                return original(graph, *args, **kwargs)
+                return original(self, *args, **kwargs)
             except BaseException as error:
-                safely("capture_end", inspector.failed, graph, f"{type(error).__name__} in capture_end_pre")
+                safely("capture_end", inspector.failed, self, f"{type(error).__name__} in capture_end_pre")
                 raise
 
         return capture_end_pre
 
     def _capture_end(self, original: Any) -> Any:
-        inspector, safely = self._inspector, self._safely
+        inspector, safely, finish = self._inspector, self._safely, self._finish
 
         @functools.wraps(original)
-        def capture_end(graph: Any, *args: Any, **kwargs: Any) -> Any:
-            safely("inspection", inspector.ending, graph)
+        def capture_end(self: Any, *args: Any, **kwargs: Any) -> Any:
+            safely("inspection", inspector.ending, self)
             try:
-                result = original(graph, *args, **kwargs)
+                result = original(self, *args, **kwargs)
             except BaseException as error:
-                safely("capture_end", inspector.failed, graph, f"{type(error).__name__} in capture_end")
+                safely("capture_end", inspector.failed, self, f"{type(error).__name__} in capture_end")
                 raise
-            safely("capture_end", self._finish, graph)
+            safely("capture_end", finish, self)
             return result
 
         return capture_end
 
     def _capture_end_post(self, original: Any) -> Any:
-        safely = self._safely
+        safely, finish = self._safely, self._finish
 
         @functools.wraps(original)
-        def capture_end_post(graph: Any, *args: Any, **kwargs: Any) -> Any:
-            result = original(graph, *args, **kwargs)
-            safely("capture_end", self._finish, graph)
+        def capture_end_post(self: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(self, *args, **kwargs)
+            safely("capture_end", finish, self)
             return result
 
         return capture_end_post
@@ -114,11 +112,12 @@ class GraphClass:
         identifier = inspector.ended(graph, _keeps(graph))
         if identifier is None:
             return
-        setattr(graph, _ATTRIBUTE, identifier)
+        object.__setattr__(graph, _ATTRIBUTE, identifier)  # whatever a subclass does on assignment
         if self._own_replay_hook and not getattr(graph, "_sgl_graph_hooked", False):
             try:
                 graph.register_replay_start_hook(functools.partial(self._on_replay, weakref.ref(graph)))
-                graph._sgl_graph_hooked = self._hooked = True
+                object.__setattr__(graph, "_sgl_graph_hooked", True)
+                self._hooked = True
             except Exception as error:
                 self._wrap_instead(error)
 
@@ -135,28 +134,31 @@ class GraphClass:
     def _on_replay(self, known: weakref.ref[Any], *_: Any, **__: Any) -> None:
         """Whatever torch gives a hook, the graph is known from when it was captured."""
         try:
-            graph = known()
-            if graph is not None:
-                self._inspector.replayed(getattr(graph, _ATTRIBUTE))
+            identifier = _identifier(known())
+            if identifier is not None:
+                self._inspector.replayed(identifier)
         except Exception as error:
             self._inspector.recorder.problem("replay", error)
 
     def _replay(self, original: Any) -> Any:
-        inspector = self._inspector
-        replayed = inspector.replayed
+        replayed, unknown = self._inspector.replayed, self._unknown
 
         @functools.wraps(original)
-        def replay(graph: Any, *args: Any, **kwargs: Any) -> Any:
+        def replay(self: Any, *args: Any, **kwargs: Any) -> Any:
+            failure: Exception | None = None
             try:
-                replayed(graph._sgl_graph_id)
+                replayed(self._sgl_graph_id)
             except Exception as error:
-                self._unknown(graph, error)
-            return original(graph, *args, **kwargs)
+                failure = error
+            result = original(self, *args, **kwargs)
+            if failure is not None:  # torch did not refuse, so something ran
+                unknown(self, failure)
+            return result
 
         return replay
 
     def _unknown(self, graph: Any, error: Exception) -> None:
-        if isinstance(error, AttributeError) and self.identifier(graph) is None:
+        if isinstance(error, AttributeError) and _identifier(graph) is None:
             if not self._unseen:
                 self._unseen = True
                 self._inspector.recorder.problem("replay", "a graph was replayed whose capture was not seen")
@@ -167,12 +169,15 @@ class GraphClass:
         inspector, safely = self._inspector, self._safely
 
         @functools.wraps(original)
-        def reset(graph: Any, *args: Any, **kwargs: Any) -> Any:
-            identifier = self.identifier(graph)
+        def reset(self: Any, *args: Any, **kwargs: Any) -> Any:
+            identifier = _identifier(self)
             if identifier is not None:
                 safely("reset", inspector.recorder.graph_event, identifier, "reset")
                 safely("reset", inspector.forget_raw, identifier)
-            return original(graph, *args, **kwargs)
+            result = original(self, *args, **kwargs)
+            if identifier is not None:  # torch refuses to replay it until it is captured again
+                safely("reset", object.__delattr__, self, _ATTRIBUTE)
+            return result
 
         return reset
 
@@ -180,9 +185,9 @@ class GraphClass:
         inspector, safely = self._inspector, self._safely
 
         @functools.wraps(original)
-        def instantiate(graph: Any, *args: Any, **kwargs: Any) -> Any:
-            result = original(graph, *args, **kwargs)
-            identifier = self.identifier(graph)
+        def instantiate(self: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(self, *args, **kwargs)
+            identifier = _identifier(self)
             if identifier is not None:
                 safely("instantiate", inspector.recorder.graph_event, identifier, "instantiated")
             return result
@@ -193,14 +198,20 @@ class GraphClass:
         inspector, safely = self._inspector, self._safely
 
         @functools.wraps(original)
-        def raw_cuda_graph_exec(graph: Any, *args: Any, **kwargs: Any) -> Any:
-            handle = original(graph, *args, **kwargs)
-            identifier = self.identifier(graph)
+        def raw_cuda_graph_exec(self: Any, *args: Any, **kwargs: Any) -> Any:
+            handle = original(self, *args, **kwargs)
+            identifier = _identifier(self)
             if identifier is not None:
-                safely("raw_cuda_graph_exec", inspector.launches.bind, int(handle), identifier)
+                safely("raw_cuda_graph_exec", inspector.launches.hand_out, int(handle), identifier)
             return handle
 
         return raw_cuda_graph_exec
+
+
+def _identifier(graph: Any) -> int | None:
+    """The identifier of a captured graph."""
+    found = getattr(graph, _ATTRIBUTE, None)
+    return found if isinstance(found, int) else None
 
 
 def _keeps(graph: Any) -> bool | None:

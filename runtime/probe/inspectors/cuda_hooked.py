@@ -11,8 +11,8 @@ from ..recorder import Recorder
 class Launches(Protocol):
     """Executables, and the graphs that they were made of."""
 
-    def bind(self, executable: int, graph: int) -> None:
-        """An executable was made of a captured graph."""
+    def hand_out(self, executable: int, graph: int) -> None:
+        """The program asked PyTorch for the handle of a graph's executable."""
 
 
 class Hooked(Protocol):

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from ..patching import Patches
+from .call_arguments import Picker
 from .cuda_hooked import Hooked
 
-#: Modules that offer these functions: runtime and driver, under their present and their former names.
-LAUNCH_MODULES = ("cuda.bindings.runtime", "cuda.bindings.driver", "cuda.cudart", "cuda.cuda")
 _INSTANTIATE = (
     "cudaGraphInstantiate",
     "cudaGraphInstantiateWithFlags",
@@ -23,6 +23,9 @@ _UPDATE = ("cudaGraphExecUpdate", "cuGraphExecUpdate")
 _DESTROY = ("cudaGraphExecDestroy", "cuGraphExecDestroy")
 _FORGET = ("cudaGraphDestroy", "cuGraphDestroy")
 _LAUNCH = ("cudaGraphLaunch", "cuGraphLaunch")
+_UPLOAD = ("cudaGraphUpload", "cuGraphUpload")
+_CLONE = ("cudaGraphClone", "cuGraphClone")
+_END_CAPTURE = ("cudaStreamEndCapture", "cuStreamEndCapture")
 _SET = ("cudaGraphExec", "cuGraphExec")
 #: Change a graph that was captured or built; its executables stay as they are until it is instantiated anew.
 _EDIT = re.compile(r"(cuda|cu)Graph(Add\w+Node|AddNode|DestroyNode|\w*NodeSetParams)(1D|FromSymbol|ToSymbol|_v2)?")
@@ -31,16 +34,52 @@ _EDIT = re.compile(r"(cuda|cu)Graph(Add\w+Node|AddNode|DestroyNode|\w*NodeSetPar
 class LaunchHooks:
     """Follows graph -> executable -> launch through cuda-bindings."""
 
-    def __init__(self, inspector: Hooked) -> None:
-        """Args: inspector: knows which raw graph was captured as what."""
-        self._inspector = inspector
+    def __init__(self, inspector: Hooked | None = None) -> None:
+        """Args: inspector: knows which raw graph was captured as what; None until there is one."""
+        self._owner = inspector
+        self.patches = Patches()
         self._executables: dict[int, int] = {}
         self._strangers: set[int] = set()
+        self._clones: set[int] = set()
+        #: Executables of PyTorch whose handles the program asked for, until it uses them where that is seen.
+        self._handed_out: dict[int, int] = {}
+
+    @classmethod
+    def of(cls, inspector: Hooked) -> LaunchHooks:
+        """The hooks that `early` put in place, or new ones."""
+        found = _waiting.pop() if _waiting else cls()
+        found._owner = inspector
+        return found
+
+    @property
+    def _inspector(self) -> Hooked:
+        assert self._owner is not None
+        return self._owner
 
     def bind(self, executable: int, graph: int) -> None:
         """An executable launches `graph` from now on."""
         self._executables[executable] = graph
         self._strangers.discard(executable)
+
+    def hand_out(self, executable: int, graph: int) -> None:
+        """The program asked PyTorch for the handle of a graph's executable."""
+        if self._executables.get(executable) != graph:
+            self._handed_out[executable] = graph
+        self.bind(executable, graph)
+
+    def tell_unused(self) -> None:
+        """At the end: a handle that was handed out and came back to no function that is seen was for a launch from C."""
+        graphs, self._handed_out = sorted(set(self._handed_out.values())), {}
+        for graph in graphs:
+            what = (
+                f"the executable of graph {graph} was handed out, and no launch of it was seen: C may have launched it"
+            )
+            self._inspector.recorder.problem("launch", what)
+
+    def forked(self) -> None:
+        """In a forked child no handle of the parent is valid."""
+        for known in (self._executables, self._strangers, self._clones, self._handed_out):
+            known.clear()
 
     def patch(self, module: ModuleType) -> None:
         """Wrap the module's functions and every name bound to them before (never raises)."""
@@ -51,6 +90,9 @@ class LaunchHooks:
                 (_DESTROY, self._destroy),
                 (_FORGET, self._forget),
                 (_LAUNCH, self._launch),
+                (_UPLOAD, self._upload),
+                (_CLONE, self._clone),
+                (_END_CAPTURE, self._end_capture),
             ):
                 for name in names:
                     self._wrap(module, name, make)
@@ -60,7 +102,8 @@ class LaunchHooks:
                 elif _EDIT.fullmatch(name):
                     self._wrap(module, name, self._edit)
         except Exception as error:
-            self._inspector.recorder.problem("cuda-bindings", error)
+            if self._owner is not None:
+                self._owner.recorder.problem("cuda-bindings", error)
 
     def _wrap(self, module: ModuleType, name: str, make: Callable[[Any], Any]) -> None:
         original = getattr(module, name, None)
@@ -68,12 +111,14 @@ class LaunchHooks:
             return
         wrapper: Any = functools.wraps(original)(make(original))
         wrapper._sgl_graph = True
-        self._inspector.patches.set(module, name, wrapper)
-        self._inspector.patches.sweep(original, wrapper)
+        self.patches.set(module, name, wrapper)
+        self.patches.sweep(original, wrapper)
 
-    def _safely(self, where: str, function: Any, *arguments: Any) -> None:
+    def _safely(self, where: str, function: Callable[[], None]) -> None:
+        if self._owner is None:
+            return  # there is no torch yet, so no graph of it
         try:
-            function(*arguments)
+            function()
         except Exception as error:
             self._inspector.recorder.problem(where, error)
 
@@ -83,37 +128,55 @@ class LaunchHooks:
             known = self._inspector.raw[handle] = self._inspector.inspect_now(handle)
         return known
 
-    def _edit(self, original: Any) -> Any:
-        def wrapper(target: Any, *args: Any, **kwargs: Any) -> Any:
-            result = original(target, *args, **kwargs)
-            self._safely("edit", self._edited_by, target, result)
+    def _after(self, where: str, original: Any, told: Callable[..., None], count: int) -> Any:
+        """Call the function, then tell what it was given first and what it returned."""
+        pick = Picker(original, count)
+
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            result = original(*args, **kwargs)
+            self._safely(where, lambda: told(*pick(args, kwargs), result))
             return result
 
         return wrapper
 
-    def _edited_by(self, target: Any, result: Any) -> None:
-        """A graph, or one by its node, was changed: what was built by hand is read again when an executable is made of it."""
+    def _edit(self, original: Any) -> Any:
+        pick = Picker(original, 1)
+
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            edited: list[int] = []
+            # Looked up before: a node that is destroyed is found in no graph afterwards.
+            self._safely("edit", lambda: edited.append(self._graph_with(*pick(args, kwargs))))
+            result = original(*args, **kwargs)
+            if edited:
+                self._safely("edit", lambda: self._edited(edited[0], result))
+            return result
+
+        return wrapper
+
+    def _graph_with(self, target: Any) -> int:
+        """The handle of a known graph, given itself or one of its nodes; 0 for any other."""
+        inspector, handle = self._inspector, 0 if target is None else int(target)
+        if handle in inspector.raw:
+            return handle
+        # The driver must not be asked about a graph whose owner is gone.
+        known = [raw for raw in inspector.raw if inspector.raw_graph(raw) is not None]
+        return next((raw for raw in known if inspector.holds(raw, handle)), 0)
+
+    def _edited(self, handle: int, result: Any) -> None:
+        """A graph was changed: what was built by hand is read again when an executable is made of it."""
         if not _succeeded(result):
             return
-        inspector, handle = self._inspector, int(target)
-        if handle not in inspector.raw:
-            # The driver must not be asked about a graph whose owner is gone.
-            known = [raw for raw in inspector.raw if inspector.raw_graph(raw) is not None]
-            handle = next((raw for raw in known if inspector.holds(raw, handle)), 0)
+        inspector = self._inspector
         identifier = inspector.raw.get(handle)
-        if identifier is not None and identifier in inspector.kept:
+        if identifier is not None and identifier in inspector.kept and handle not in self._clones:
             # Its memory is known from its capture alone; PyTorch may make its executable of it at the next replay, unseen.
             inspector.recorder.graph_event(identifier, "updated")
-        else:
+        else:  # what a clone was cloned from stays as it is
+            self._clones.discard(handle)
             inspector.raw.pop(handle, None)
 
     def _instantiate(self, original: Any) -> Any:
-        def wrapper(graph: Any, *args: Any, **kwargs: Any) -> Any:
-            result = original(graph, *args, **kwargs)
-            self._safely("instantiate", self._instantiated, graph, result)
-            return result
-
-        return wrapper
+        return self._after("instantiate", original, self._instantiated, 1)
 
     def _instantiated(self, graph: Any, result: Any) -> None:
         if _succeeded(result):
@@ -122,44 +185,71 @@ class LaunchHooks:
             self._inspector.recorder.graph_event(identifier, "instantiated")
 
     def _update(self, original: Any) -> Any:
-        def wrapper(executable: Any, graph: Any, *args: Any, **kwargs: Any) -> Any:
-            result = original(executable, graph, *args, **kwargs)
-            self._safely("update", self._updated_to, executable, graph, result)
-            return result
-
-        return wrapper
+        return self._after("update", original, self._updated_to, 2)
 
     def _updated_to(self, executable: Any, graph: Any, result: Any) -> None:
         if not _succeeded(result):
             return
+        self._handed_out.pop(int(executable), None)
         self.bind(int(executable), self._graph_of(int(graph)))
 
     def _destroy(self, original: Any) -> Any:
-        def wrapper(executable: Any, *args: Any, **kwargs: Any) -> Any:
-            result = original(executable, *args, **kwargs)
-            self._safely("destroy", self._executables.pop, int(executable), None)
-            return result
+        return self._after("destroy", original, self._destroyed, 1)
 
-        return wrapper
+    def _destroyed(self, executable: Any, _: Any) -> None:
+        self._executables.pop(int(executable), None)
+        self._handed_out.pop(int(executable), None)
 
     def _forget(self, original: Any) -> Any:
-        def wrapper(graph: Any, *args: Any, **kwargs: Any) -> Any:
-            result = original(graph, *args, **kwargs)
-            self._safely("destroy", self._inspector.raw.pop, int(graph), None)
-            return result
+        return self._after("destroy", original, self._forgotten, 1)
 
-        return wrapper
+    def _forgotten(self, graph: Any, _: Any) -> None:
+        self._inspector.raw.pop(int(graph), None)
+        self._clones.discard(int(graph))
+
+    def _clone(self, original: Any) -> Any:
+        return self._after("clone", original, self._cloned, 1)
+
+    def _cloned(self, graph: Any, result: Any) -> None:
+        """A clone of a captured graph runs what that graph runs, temporaries included, until somebody edits it."""
+        if not _succeeded(result):
+            return
+        clone, identifier = int(result[1]), self._inspector.raw_graph(int(graph))
+        self._inspector.raw.pop(clone, None)
+        if identifier is not None:
+            self._inspector.raw[clone] = identifier
+            self._clones.add(clone)
+
+    def _end_capture(self, original: Any) -> Any:
+        return self._after("capture", original, self._captured, 1)
+
+    def _captured(self, _: Any, result: Any) -> None:
+        """Read at once: what it references may belong to somebody else when an executable is made of it."""
+        if _succeeded(result) and int(result[1]):
+            self._inspector.raw.pop(int(result[1]), None)
+            self._graph_of(int(result[1]))
+
+    def _upload(self, original: Any) -> Any:
+        return self._after("upload", original, self._uploaded, 1)
+
+    def _uploaded(self, executable: Any, _: Any) -> None:
+        self._handed_out.pop(int(executable), None)
 
     def _launch(self, original: Any) -> Any:
-        def wrapper(executable: Any, *args: Any, **kwargs: Any) -> Any:
-            self._safely("launch", self._launched, executable, next(iter((*args, *kwargs.values())), None))
-            return original(executable, *args, **kwargs)
+        pick = Picker(original, 2)
+
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            self._safely("launch", lambda: self._launched(*pick(args, kwargs)))
+            return original(*args, **kwargs)
 
         return wrapper
 
     def _launched(self, executable: Any, stream: Any) -> None:
+        if executable is None:
+            return  # the function refuses such a call
         handle = int(executable)
         identifier = self._executables.get(handle)
+        self._handed_out.pop(handle, None)
         if identifier is not None:
             self._inspector.replayed(identifier, None if stream is None else int(stream))
         elif handle not in self._strangers:
@@ -167,18 +257,24 @@ class LaunchHooks:
             self._inspector.recorder.problem("launch", "an executable graph was launched whose making was not seen")
 
     def _set_parameters(self, original: Any) -> Any:
-        def wrapper(executable: Any, *args: Any, **kwargs: Any) -> Any:
-            result = original(executable, *args, **kwargs)
-            self._safely("update", self._changed, executable, result)
-            return result
-
-        return wrapper
+        return self._after("update", original, self._changed, 1)
 
     def _changed(self, executable: Any, result: Any) -> None:
         identifier = self._executables.get(int(executable))
         if _succeeded(result) and identifier is not None:
             # No `by`: the executable's references are no longer those of any inspected graph.
             self._inspector.recorder.graph_event(identifier, "updated")
+
+
+#: Hooks that wait for the inspector.
+_waiting: list[LaunchHooks] = []
+
+
+def early(module: ModuleType) -> None:
+    """Wrap a module of cuda-bindings that the program imported before torch, and may take functions from for good."""
+    if not _waiting:
+        _waiting.append(LaunchHooks())
+    _waiting[0].patch(module)
 
 
 def _succeeded(result: Any) -> bool:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 from .. import frames
-from ..blocks import Allocation, Block
 from ..recorder import Capture, Recorder
 from ..timeline import Waiting
 from . import cuda_segments
@@ -18,21 +16,12 @@ from .cuda_certifier import Certifier
 from .cuda_driver import Driver
 from .cuda_nodes import Word
 from .cuda_placement import Place, Placement
-from .cuda_segments import Cell, MemoryMap, SegmentView
+from .cuda_references import Origins, References, Resolution
+from .cuda_segments import MemoryMap
 from .cuda_trace import AllocatorTrace, Batch, Entry
-from .cuda_window import Handed, Left, Pool, Window
+from .cuda_trees import arranged
+from .cuda_window import DEFAULT, Handed, Left, Pool, Window
 from .cuda_workspaces import is_workspace
-
-_DEFAULT: Pool = (0, 0)
-
-
-@dataclass(slots=True)
-class Resolution:
-    """References of a capture as its record holds them."""
-
-    refs: list[list[Any]] = field(default_factory=list)
-    unowned: list[dict[str, Any]] = field(default_factory=list)
-    dangling: list[tuple[Block, int | None]] = field(default_factory=list)
 
 
 def unfollowed(torch: Any) -> str | None:
@@ -51,23 +40,30 @@ class AllocatorWatch:
         self.trace = AllocatorTrace(torch, stacks=stacks)
         self._recorder = recorder
         self._torch = torch
-        self._driver = driver
         self._pools: set[Pool] = set()
+        self._claimed: set[Pool] = set()
+        self._arranged: set[int] = set()
         self._certifier = Certifier(recorder, self.trace, self.digest)
         self._windows: dict[int, Window] = {}
         #: How many times the program has routed its own allocations into a private pool and not ended that.
         self.routed = 0
         self._events = 0
-        self._origin: dict[tuple[int, int], tuple[int, int, int | None]] = {}
-        self._kinds: dict[int, str | None] = {}
+        self._origin: Origins = {}
+        self._references = References(recorder, driver, self._origin)
 
     # Windows
 
-    def open(self, capture: Capture, device: int, pool: Pool | None) -> None:
+    def open(
+        self, capture: Capture, device: int, pool: Pool | None, stream: int | None = None, *, arranged: bool = False
+    ) -> None:
         """A capture begins; a pool that torch makes for it is recognised later as one that was not known before."""
         with self._recorder.lock:  # else certificates could begin in between
             self.exact()
-            self._windows[capture.graph] = Window(capture, device, pool, frozenset(self._pools))
+            self._windows[capture.graph] = Window(capture, device, pool, frozenset(self._pools), stream, arranged)
+            if pool is not None:
+                self._claimed.add(pool)
+            if arranged:
+                self._arranged.add(capture.graph)
 
     def exact(self) -> None:
         """Follow every event from here on, if only certificates were taken."""
@@ -161,16 +157,29 @@ class AllocatorWatch:
         return bool(graphs)
 
     def _find_pools(self, batch: list[list[Entry]], memory: MemoryMap) -> None:
-        """The pool that torch made for a capture: new since its begin, and memory was handed out from it."""
-        for window in self._windows.values():
-            if window.pool is not None or window.device >= len(batch):
-                continue
-            fresh = memory.pools - window.others - {_DEFAULT}
+        """The pool that torch made for a capture: new since its begin, and memory was handed out from it.
+
+        Where several captures look for theirs at once, each gets that from which its own stream took memory.
+        """
+        seeking = [w for w in self._windows.values() if w.pool is None and w.device < len(batch)]
+        for window in seeking:
+            alone = sum(other.device == window.device for other in seeking) == 1
+            fresh = memory.pools - window.others - self._claimed - {DEFAULT}
             for entry in batch[window.device]:
-                segment = memory.segment(entry["addr"]) if entry["action"] == "alloc" else None
-                if segment is not None and segment.pool in fresh:
-                    window.pool = segment.pool
-                    break
+                if entry["action"] == "alloc" and (alone or entry.get("stream") == window.stream):
+                    segment = memory.segment(entry["addr"])
+                    if segment is not None and segment.pool in fresh:
+                        window.pool = segment.pool
+                        self._claimed.add(segment.pool)
+                        break
+
+    def arranges(self, graph: int) -> bool:
+        """Whether torch.compile captured a graph."""
+        return graph in self._arranged
+
+    def knows(self, pool: Pool) -> bool:
+        """Whether memory was seen in a pool."""
+        return pool in self._pools
 
     def _relevant(self, device: int, entries: Iterable[Entry]) -> Iterable[Entry]:
         blocks = self._recorder.blocks
@@ -199,7 +208,8 @@ class AllocatorWatch:
             during = self._owner(windows, address, memory)
             for window in windows:
                 window.hand(Handed(address, max(size, 1), entry.get("frames") or []))
-            if recorder.blocks.touches(device, address, size):
+            mine = during in self._arranged if during is not None else arranged(entry.get("frames") or [])
+            if not mine and recorder.blocks.touches(device, address, size):
                 recorder.allocated(device, address, max(size, 1), stack=self._stack(entry), t=t, during=during)
         elif action == "free_requested":
             for window in windows:
@@ -214,7 +224,10 @@ class AllocatorWatch:
                 for window in windows:
                     window.left.append(Left(address, left_size, graph, stack, entry.get("frames") or []))
             if recorder.blocks.is_live(device, address):
-                scratch = is_workspace(entry.get("frames") or [])
+                block = recorder.blocks.live_at(device, address)
+                # Nobody may read a compiled function's output once it was let go of: torch gives the memory to another graph.
+                let_go = block is not None and block.allocation.during in self._arranged
+                scratch = let_go or is_workspace(entry.get("frames") or [])
                 recorder.freed(device, address, stack=self._stack(entry), t=t, scratch=scratch)
         else:
             recorder.segment_gone(device, address, size)
@@ -226,166 +239,11 @@ class AllocatorWatch:
         segment = memory.segment(address)
         if segment is None:
             return None
-        return next((w.capture.graph for w in windows if w.pool == segment.pool and segment.pool != _DEFAULT), None)
+        return next((w.capture.graph for w in windows if w.pool == segment.pool and segment.pool != DEFAULT), None)
 
     def _stack(self, entry: Entry) -> int | None:
         return self._recorder.stack(frames.from_trace(entry.get("frames") or []))
 
-    # References
-
     def resolve(self, graph: int, words: list[Word], names: list[str], memory: MemoryMap) -> Resolution:
         """Tie the words of an open capture to blocks; events must have been digested with the same `memory`."""
-        window = self._windows[graph]
-        out = Resolution()
-        unowned: dict[tuple[str, int], int] = {}
-        temporaries: dict[int, Block] = {}
-        dead: dict[int, Block] = {}
-        for word in words:
-            segment = memory.segment(word.value)
-            kind: str
-            block: Block | None = None
-            if segment is None:
-                found = self._memory_kind(word.value)
-                if found is None:
-                    continue
-                kind = "pinned" if found == "pinned" else "unowned"
-                if kind == "unowned":
-                    unowned[found, word.name] = unowned.get((found, word.name), 0) + 1
-            else:
-                wider = self._wider(window, word, segment)
-                if wider is not None:
-                    block = self._temporary(window, wider, segment, temporaries)
-                    block.users.add(graph)
-                    out.refs.append([word.node, word.name, word.parameter, word.offset, word.via, "chain", block.id])
-                tied = self._tie(window, word, segment, temporaries, dead, out)
-                if tied is None:
-                    unowned["stale-word", word.name] = unowned.get(("stale-word", word.name), 0) + 1
-                    continue
-                kind, block = tied
-                left = window.left_at(word.value) if kind == "chain" else None
-                if left is not None:
-                    # The address was another capture's until this one freed and reused it: a node may mean either.
-                    where = (list(segment.pool), (segment.address, segment.size), segment.device)
-                    former = self._inherited(left, where, dead, out)
-                    former.users.add(graph)
-                    out.refs.append([word.node, word.name, word.parameter, word.offset, word.via, "pool", former.id])
-            if block is not None:
-                block.users.add(graph)
-            out.refs.append(
-                [word.node, word.name, word.parameter, word.offset, word.via, kind, None if block is None else block.id]
-            )
-        out.unowned = [{"kind": k, "name": names[n], "count": count} for (k, n), count in sorted(unowned.items())]
-        return out
-
-    @staticmethod
-    def _wider(window: Window, word: Word, segment: SegmentView) -> Handed | None:
-        """An earlier and larger allocation of the capture, where a later one began at the same address."""
-        if segment.pool != window.pool or segment.pool == _DEFAULT:
-            return None
-        latest = window.latest(word.value)
-        wider = window.widest.get(latest.address) if latest is not None else None
-        return wider if wider is not None and latest is not None and wider.size > latest.size else None
-
-    def _temporary(self, window: Window, handed: Handed, segment: SegmentView, temporaries: dict[int, Block]) -> Block:
-        block = temporaries.get(id(handed))
-        if block is None:
-            where = (list(segment.pool), (segment.address, segment.size), segment.device)
-            allocated = self._recorder.stack(frames.from_trace(handed.frames))
-            freed = self._recorder.stack(frames.from_trace(handed.freed or []))
-            about = Allocation(handed.address, handed.size, *where, allocated, window.capture.graph)
-            block = temporaries[id(handed)] = self._recorder.blocks.refer_temporary(about, freed)
-        return block
-
-    def _tie(
-        self,
-        window: Window,
-        word: Word,
-        segment: SegmentView,
-        temporaries: dict[int, Block],
-        dead: dict[int, Block],
-        out: Resolution,
-    ) -> tuple[str, Block] | None:
-        graph, address, blocks = window.capture.graph, word.value, self._recorder.blocks
-        where = (list(segment.pool), (segment.address, segment.size), segment.device)
-        own_pool = segment.pool == window.pool and segment.pool != _DEFAULT
-        cell = segment.cell(address)
-        handed = window.latest(address) if own_pool else None
-        if handed is not None and (handed.freed is not None or cell is None or not cell.owned):
-            return "chain", self._temporary(window, handed, segment, temporaries)
-        if cell is not None and cell.owned:
-            # Most words name a block that is known by now; describing one costs a stack.
-            block = blocks.referred(segment.device, cell.address, where[0]) or blocks.refer(
-                self._allocation(cell, where, graph if handed is not None else None)
-            )
-            if block.allocation.during == graph:
-                return "chain", block
-            return ("external" if block.allocation.during is None else "pool"), block
-        return self._dangle(window, word, cell, where, dead, out)
-
-    def _allocation(self, cell: Cell, where: tuple[list[int], tuple[int, int], int], during: int | None) -> Allocation:
-        pool, place, device = where
-        stack = self._recorder.stack(frames.from_trace(cell.frames))
-        if during is None:
-            origin = self._origin.get((device, cell.address))
-            if origin is not None:
-                during = origin[0]
-                stack = origin[2] if stack is None else stack
-        return Allocation(cell.address, cell.size, pool, place, device, stack, during)
-
-    def _dangle(
-        self,
-        window: Window,
-        word: Word,
-        cell: Cell | None,
-        where: tuple[list[int], tuple[int, int], int],
-        dead: dict[int, Block],
-        out: Resolution,
-    ) -> tuple[str, Block] | None:
-        """A word that points at memory nobody owns at the end of the capture."""
-        pool, place, device = where
-        blocks = self._recorder.blocks
-        left = window.left_at(word.value)
-        if left is not None:
-            return "pool", self._inherited(left, where, dead, out)
-        known = blocks.dead_at(device, word.value)
-        freed_in_window = next((a for a in window.freed if known is not None and a == known.address), None)
-        if known is not None and (not word.in_struct or freed_in_window is not None):
-            return ("external" if known.allocation.during is None else "pool"), known
-        handed = window.latest(word.value)
-        if word.in_struct and handed is None and not self._freed_inside(window, cell):
-            return None  # an unused slot of a by-value struct: free already before this capture
-        key = handed.address if handed is not None else (cell.address if cell is not None else word.value)
-        block = dead.get(key)
-        if block is None:
-            size = handed.size if handed is not None else (cell.size if cell is not None else 1)
-            allocated = self._recorder.stack(frames.from_trace(handed.frames)) if handed is not None else None
-            freed = handed.freed if handed is not None else window.freed.get(key)
-            block = dead[key] = blocks.refer_dead(Allocation(key, size, pool, place, device, allocated, None))
-            out.dangling.append((block, self._recorder.stack(frames.from_trace(freed or []))))
-        return ("external" if block.allocation.during is None else "pool"), block
-
-    def _inherited(
-        self, left: Left, where: tuple[list[int], tuple[int, int], int], dead: dict[int, Block], out: Resolution
-    ) -> Block:
-        """The block of memory that an earlier segment handed over and this capture gave back."""
-        block = dead.get(left.address)
-        if block is None:
-            pool, place, device = where
-            blocks = self._recorder.blocks
-            known = blocks.dead_at(device, left.address)
-            about = Allocation(left.address, left.size, pool, place, device, left.stack, left.graph)
-            block = dead[left.address] = blocks.refer_dead(about)
-            if block is not known:
-                out.dangling.append((block, self._recorder.stack(frames.from_trace(left.freed))))
-        return block
-
-    @staticmethod
-    def _freed_inside(window: Window, cell: Cell | None) -> bool:
-        return cell is not None and any(cell.address <= a < cell.address + cell.size for a in window.freed)
-
-    def _memory_kind(self, address: int) -> str | None:
-        if address not in self._kinds:
-            if len(self._kinds) > 100_000:
-                self._kinds.clear()
-            self._kinds[address] = self._driver.memory_kind(address)
-        return self._kinds[address]
+        return self._references.resolve(self._windows[graph], words, names, memory)

@@ -28,7 +28,7 @@ class Word:
         name: Index into the names.
         parameter: Index of the parameter, or `src` / `dst`.
         offset: Byte offset inside it.
-        via: `param`, `extra`, `memcpy`, `memset`, `tma` or `child`.
+        via: `param`, `extra`, `memcpy`, `memset`, `memop`, `tma` or `child`.
         value: The word.
         in_struct: Whether it lies inside a large by-value struct of unknown layout, which may have unused slots.
     """
@@ -145,6 +145,9 @@ class NodeReader:
                 word("memcpy", side, "memcpy", address)
         elif kind == "memset":
             word("memset", "dst", "memset", self.driver.memset(node))
+        elif kind == "batch-mem-op":
+            for at, address in enumerate(self.driver.operations(node)):
+                word("memory operation", at, "memop", address)
         elif kind == "host":
             name("host")  # runs a host function: it touches no device memory by itself
         elif kind == "graph":
@@ -214,12 +217,12 @@ class NodeReader:
         if via == "param" and len(data) == _TENSOR_MAP:
             via = "tma"
         unused: frozenset[int] | None = None
-        looked = not uncertain
+        looked = False
         for i, value in enumerate(struct.unpack_from(f"<{count}Q", data)):
             if _LOWEST <= value < _HIGHEST:
                 if not looked:
                     looked = True
-                    unused = unused_words(function.mangled, data, kernel.grid)
-                    uncertain = unused is None
+                    unused = unused_words(function.mangled, data, kernel.grid) if len(data) > 8 else None
+                    uncertain = uncertain and unused is None
                 if unused is None or i * 8 not in unused:
                     into.words.append(Word(number, name, parameter, i * 8, via, value, uncertain))

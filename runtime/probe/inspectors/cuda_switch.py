@@ -39,6 +39,8 @@ class RecorderSwitch:
                 self._patches.replace(c, name, self._switch)
         if hasattr(c, "_cuda_setMemoryMetadata"):
             self._patches.replace(c, "_cuda_setMemoryMetadata", self._metadata)
+        if hasattr(c, "_cuda_getMemoryMetadata"):
+            self._patches.replace(c, "_cuda_getMemoryMetadata", self._metadata_read)
         if hasattr(c, "_cuda_cudaCachingAllocator_enable"):
             self._patches.replace(c, "_cuda_cudaCachingAllocator_enable", self._caching)
 
@@ -121,3 +123,13 @@ class RecorderSwitch:
             return original(*args, **kwargs)
 
         return set_metadata
+
+    def _metadata_read(self, original: Any) -> Any:
+        trace = self._trace
+
+        @functools.wraps(original)
+        def get_metadata(*args: Any, **kwargs: Any) -> Any:
+            found = original(*args, **kwargs)
+            return "" if trace.set_marker is not None else found  # the mark of a replay is nothing of the program's
+
+        return get_metadata

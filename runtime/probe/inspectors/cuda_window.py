@@ -8,6 +8,8 @@ from typing import Any
 from ..recorder import Capture
 
 Pool = tuple[int, int]
+#: The pool of whatever is allocated outside private pools.
+DEFAULT: Pool = (0, 0)
 
 
 @dataclass(slots=True)
@@ -40,6 +42,10 @@ class Window:
     pool: Pool | None
     #: Pools that owned memory when the capture began; consulted while its own is not known.
     others: frozenset[Pool] = frozenset()
+    #: The stream that is captured; None for a graph that was made otherwise.
+    stream: int | None = None
+    #: torch.compile captures, and arranges by itself who has the memory of its pool when.
+    arranged: bool = False
     handed: list[Handed] = field(default_factory=list)
     at: dict[int, Handed] = field(default_factory=dict)
     #: The largest allocation that began at an address: a word that names the address may mean it, whatever came there later.
@@ -64,4 +70,17 @@ class Window:
         for handed in reversed(self.handed):
             if handed.address <= address < handed.address + handed.size:
                 return handed
+        return None
+
+
+def pool_id(pool: Any) -> Pool | None:
+    """What a program gave as a pool; None for nothing, or for what torch would not take."""
+    if pool is None:
+        return None
+    if hasattr(pool, "id"):
+        pool = pool.id
+    try:
+        a, b = pool
+        return int(a), int(b)
+    except (TypeError, ValueError):
         return None

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import importlib
+import importlib.util
 import sys
 from functools import partial
 from pathlib import Path
@@ -80,6 +83,36 @@ def test_a_module_is_seen_right_after_its_import_and_looks_untouched(
         imports.remove()
         sys.modules.pop("late_module", None)
     assert imports not in sys.meta_path
+
+
+@pytest.mark.parametrize("before", ["looked for", "failed"])
+def test_a_module_is_seen_although_it_was_looked_for_or_failed_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str
+) -> None:
+    """Programs ask whether torch is installed before they import it, and try again what failed."""
+    (tmp_path / "asked_module.py").write_text("import os\nif os.environ.get('ASKED_FAILS'): raise ValueError\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    imports, seen = PostImport(), []
+    imports.install()
+    try:
+        imports.watch("asked_module", lambda module: seen.append(module.__name__))
+        if before == "looked for":
+            spec = importlib.util.find_spec("asked_module")
+            assert spec is not None and spec.loader is not None
+            assert spec.loader.get_filename("asked_module") == spec.origin  # type: ignore[attr-defined]
+            assert copy.copy(spec.loader) is not None
+        else:
+            monkeypatch.setenv("ASKED_FAILS", "1")
+            with pytest.raises(ValueError):
+                importlib.import_module("asked_module")
+            monkeypatch.delenv("ASKED_FAILS")
+        assert seen == []
+        for _ in range(2):
+            importlib.import_module("asked_module")
+            assert seen == ["asked_module"]
+    finally:
+        imports.remove()
+        sys.modules.pop("asked_module", None)
 
 
 def test_overlapping_segments_give_the_inner_one_and_then_the_outer() -> None:

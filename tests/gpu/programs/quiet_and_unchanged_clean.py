@@ -30,7 +30,7 @@ def attempt(call):
     try:
         call()
         print("no error")
-    except Exception as error:
+    except (RuntimeError, TypeError) as error:
         print(type(error).__name__, str(error).splitlines()[0])
 
 

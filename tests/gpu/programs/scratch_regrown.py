@@ -9,10 +9,9 @@ held = {}
 
 
 def scratch(size, alignment, stream):
-    if held.get("buffer") is None or held["buffer"].numel() < max(size, 1 << 20) * held["factor"]:
-        held["buffer"] = torch.empty(
-            max(size, 1 << 20) * held["factor"], dtype=torch.int8, device="cuda"
-        )  # the freeing line
+    wanted = max(size, 1 << 20) * held["factor"]
+    if held.get("buffer") is None or held["buffer"].numel() < wanted:
+        held["buffer"] = torch.empty(wanted, dtype=torch.int8, device="cuda")  # the freeing line
     return held["buffer"]
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -43,7 +46,9 @@ Needs no GPU, no torch and no checkout. Several archives, or a tree of them, giv
 def reconcile(
     archives: Annotated[
         list[Path],
-        typer.Argument(parser=console.named_path, metavar="ARCHIVES", help="Archives, or folders that hold some."),
+        typer.Argument(
+            parser=console.named_path, metavar="ARCHIVES", help="Archives, exports, or folders that hold archives."
+        ),
     ],
     map_file: Annotated[Path | None, typer.Option("--map", help="Another path map to hold the run against.")] = None,
     checkout: Annotated[
@@ -75,8 +80,7 @@ def reconcile(
     """Check the request, read, print."""
     console.configure(quiet=quiet, verbose=verbose)
     from sgl_graph.analyzer.errors import ConfigError
-    from sgl_graph.analyzer.reconcile.recompute import OTHER_ARCHIVE
-    from sgl_graph.runtime.inspection import find_archives
+    from sgl_graph.runtime.unzipped import unzipped
 
     gate = _gate(fail_on)
     if gate and recompute:
@@ -87,20 +91,43 @@ def reconcile(
         raise ConfigError("--in-place and --work exclude each other")
     console.check_output(output, force=force)
     _check_digest(expect_digest)
-    found = find_archives(archives)
+    with unzipped(archives) as folders:
+        if folders and recompute:
+            raise ConfigError("--recompute writes beside the archive, and an export is a file", hint="unzip it first")
+        request = Request(map_file, checkout, expect_digest, recompute, in_place, work, folders)
+        code = _shown(archives, request, format_, output, force=force, jobs=jobs, gate=gate)
+    raise typer.Exit(int(code))
+
+
+def _shown(
+    archives: list[Path],
+    request: Request,
+    format_: Format,
+    output: Path | None,
+    *,
+    force: bool,
+    jobs: int | None,
+    gate: list[tuple[str | None, str]],
+) -> ExitCode:
+    """Read and print what was asked for; the exit code."""
+    from sgl_graph.analyzer.errors import ConfigError
+    from sgl_graph.analyzer.reconcile.recompute import OTHER_ARCHIVE
+    from sgl_graph.runtime.inspection import find_archives
+
+    places = [request.folders.get(place, place) for place in archives]
+    found = find_archives(places)
     console.check_output(output, force=force, archives=found)
-    if len(found) > 1 and (expect_digest or work):
+    if len(found) > 1 and (request.expected or request.work):
         raise ConfigError("--expect-digest and --work are for one archive", hint="reconcile them one by one")
-    request = Request(map_file, checkout, expect_digest, recompute, in_place, work)
-    several = len(found) > 1 or found != [archives[0]]
-    if several:
+    zipped = archives[0] in request.folders
+    if len(found) > 1 or (found != [archives[0]] and not zipped):
         rows = _many(found, request, jobs)
         console.write_report(console.harmless(_rows_text(rows, format_)), output, force=force)
         ledgers = [row.ledger for row in rows if row.ledger is not None]
         unread = len(rows) - len(ledgers)
         if ledgers and format_ is Format.TABLE:
             whole = next(root for root, row in zip(found, rows, strict=True) if row.ledger is not None)
-            console.note(f"next: {console.shell('sgl-graph', 'reconcile', whole)} shows one whole")
+            console.note(f"next: {console.shell('sgl-graph', 'reconcile', request.name(whole))} shows one whole")
     else:
         ledger, written = read_one(found[0], request)
         if written is not None:
@@ -108,11 +135,11 @@ def reconcile(
         console.write_report(console.harmless(_ledger_text(ledger, format_)), output, force=force)
         ledgers, unread = [ledger], 0
         # Another archive than the one whose digest was kept: nothing that follows would be about the run.
-        if not recompute and not ledger.read_file.endswith(OTHER_ARCHIVE):
-            kept = ["--expect-digest", expect_digest] if expect_digest else []
+        if not request.recompute and not zipped and not ledger.read_file.endswith(OTHER_ARCHIVE):
+            kept = ["--expect-digest", request.expected] if request.expected else []
             console.note(f"next: {console.shell('sgl-graph', 'reconcile', found[0], '--recompute', *kept)}")
     code = _gated(ledgers, gate)
-    raise typer.Exit(int(ExitCode.ARCHIVE if unread and code is not ExitCode.FINDING else code))
+    return ExitCode.ARCHIVE if unread and code is not ExitCode.FINDING else code
 
 
 class Request:
@@ -126,9 +153,16 @@ class Request:
         recompute: bool = False,
         in_place: bool = False,
         work: Path | None = None,
+        folders: Mapping[Path, Path] | None = None,
     ) -> None:
+        #: Where the zip files among the archives lie unpacked.
+        self.folders = dict(folders or {})
         self.map_file, self.checkout, self.expected = map_file, checkout, expected
         self.recompute, self.in_place, self.work = recompute, in_place, work
+
+    def name(self, root: Path) -> Path:
+        """What the user knows an archive by: the zip file that it came in, or itself."""
+        return next((file for file, folder in self.folders.items() if root.is_relative_to(folder)), root)
 
 
 def read_one(root: Path, request: Request) -> tuple[Ledger, Path | None]:
@@ -146,7 +180,9 @@ def read_one(root: Path, request: Request) -> tuple[Ledger, Path | None]:
 
         index = source_index(locate(request.checkout).base)
     if not request.recompute:
-        return inspection.inspect(root, expected=request.expected, view=view, index=index), None
+        ledger = inspection.inspect(root, expected=request.expected, view=view, index=index)
+        name = request.name(root)
+        return (ledger if name == root else ledger.model_copy(update={"run_dir": str(name)})), None
     return inspection.recompute(
         root, expected=request.expected, work=request.work, in_place=request.in_place, view=view, index=index
     )
@@ -157,13 +193,14 @@ def _read_row(root: Path, request: Request) -> Row:
     from sgl_graph.analyzer.errors import SglGraphError
     from sgl_graph.cli.render.archives import Row
 
+    name = str(request.name(root))
     try:
         ledger, written = read_one(root, request)
     except SglGraphError as error:
-        return Row(str(root), None, error.message)
+        return Row(name, None, error.message)
     except OSError as error:
-        return Row(str(root), None, f"{error.filename or root}: {error.strerror}")
-    return Row(str(root), ledger, "", str(written) if written else "")
+        return Row(name, None, f"{error.filename or root}: {error.strerror}")
+    return Row(name, ledger, "", str(written) if written else "")
 
 
 def _many(found: list[Path], request: Request, jobs: int | None) -> list[Row]:
@@ -192,8 +229,8 @@ def _ledger_text(ledger: Ledger, format_: Format) -> str:
 def _rows_text(rows: list[Row], format_: Format) -> str:
     from sgl_graph.cli.render.archives import csv_text, json_text, markdown_text, table_text
 
-    makers = {
-        Format.TABLE: table_text,
+    makers: dict[Format, Callable[[list[Row]], str]] = {
+        Format.TABLE: partial(table_text, width=shutil.get_terminal_size((100, 24)).columns),
         Format.JSON: json_text,
         Format.MARKDOWN: markdown_text,
         Format.CSV: csv_text,

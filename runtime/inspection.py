@@ -42,7 +42,7 @@ def find_archives(places: list[Path]) -> list[Path]:
     for place in places:
         if place.is_file():
             raise ArchiveMissing(
-                f"{place}: a file, and an archive is a folder", hint="name its folder; unzip an export first"
+                f"{place}: a file, and an archive is a folder or an export's zip file", hint="name its folder"
             )
         if not place.is_dir():
             raise ArchiveMissing(f"{place}: no such folder")

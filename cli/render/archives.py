@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -56,15 +57,54 @@ class Row:
         ]
 
 
-def table_text(rows: Sequence[Row]) -> str:
-    """Columns for a terminal, then the boundaries."""
-    shown = COLUMNS[:8]
-    cells = [list(shown), *(row.cells()[:8] for row in rows)]
-    widths = [max(len(line[i]) for line in cells) for i in range(len(shown))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in cells]
+def table_text(rows: Sequence[Row], width: int = 100) -> str:
+    """Columns for a terminal, then the boundaries.
+
+    Args:
+        rows: An archive each.
+        width: Columns of the terminal. What does not fit loses the folder that all archives share, then the run, then the heads of
+            their names; the verdicts stay.
+    """
+    shown = list(COLUMNS[:8])
+    cells = [shown, *(row.cells()[:8] for row in rows)]
+    lines = _lines(cells)
+    folder = _shared([row.archive for row in rows])
+    if _widest(lines) > width and folder:
+        cells = [[line[0].removeprefix(folder), *line[1:]] for line in cells]
+        lines = [f"in {folder}", *_lines(cells)]
+    if _widest(lines[1:]) > width:
+        cells = [[line[0], *line[2:]] for line in cells]
+        over = _widest(_lines(cells)) - width
+        longest = max(len(line[0]) for line in cells)
+        cells = [[_tail(line[0], max(longest - over, len(COLUMNS[0]))), *line[1:]] for line in cells]
+        lines = [*lines[: len(lines) - len(cells)], *_lines(cells)]
     lines += [f"{row.archive}: {row.problem}" for row in rows if row.problem]
     lines += [f"{row.archive}: wrote {row.written}" for row in rows if row.written]
     return "\n".join([*lines, "", "Boundaries:", *(f"- {sentence}" for sentence in BOUNDARIES)])
+
+
+def _lines(cells: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in cells]
+
+
+def _widest(lines: Sequence[str]) -> int:
+    return max((len(line) for line in lines), default=0)
+
+
+def _shared(names: Sequence[str]) -> str:
+    """The folder that several paths share, with its slash; empty where there is none to leave out."""
+    if len(names) < 2:
+        return ""
+    try:
+        folder = os.path.commonpath([name.rpartition("/")[0] for name in names])
+    except ValueError:  # some are absolute, some are not
+        return ""
+    return f"{folder}/" if folder else ""
+
+
+def _tail(name: str, length: int) -> str:
+    return name if len(name) <= length else "…" + name[len(name) - length + 1 :]
 
 
 def json_text(rows: Sequence[Row]) -> str:

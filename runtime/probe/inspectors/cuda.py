@@ -316,7 +316,9 @@ class CudaInspector:
             self._note_key(label, identifier)
         if self._reader is not None and not unread:
             self._reader.remember(inspection, identifier)
-        arranged = self._watch is not None and self._watch.arranges(identifier)  # torch fills free memory before a replay
+        arranged = self._watch is not None and self._watch.arranges(
+            identifier
+        )  # torch fills free memory before a replay
         if self._poisoner is not None and pool is not None and not arranged:
             self._poisoner.captured(identifier, pending.device, (int(pool[0]), int(pool[1])))
         return identifier

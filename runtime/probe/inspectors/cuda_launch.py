@@ -27,6 +27,7 @@ _UPLOAD = ("cudaGraphUpload", "cuGraphUpload")
 _CLONE = ("cudaGraphClone", "cuGraphClone")
 _END_CAPTURE = ("cudaStreamEndCapture", "cuStreamEndCapture")
 _SET = ("cudaGraphExec", "cuGraphExec")
+_ENABLE = ("cudaGraphNodeSetEnabled", "cuGraphNodeSetEnabled")
 #: Change a graph that was captured or built; its executables stay as they are until it is instantiated anew.
 _EDIT = re.compile(r"(cuda|cu)Graph(Add\w+Node|AddNode|DestroyNode|\w*NodeSetParams)(1D|FromSymbol|ToSymbol|_v2)?")
 
@@ -40,7 +41,8 @@ class LaunchHooks:
         self.patches = Patches()
         self._executables: dict[int, int] = {}
         self._strangers: set[int] = set()
-        self._clones: set[int] = set()
+        #: Clones that nobody edited, and the graphs that they were cloned from.
+        self._clones: dict[int, int] = {}
         #: Executables of PyTorch whose handles the program asked for, until it uses them where that is seen.
         self._handed_out: dict[int, int] = {}
 
@@ -97,10 +99,10 @@ class LaunchHooks:
                 for name in names:
                     self._wrap(module, name, make)
             for name in dir(module):
-                if name.startswith(_SET) and "SetParams" in name:
+                if (name.startswith(_SET) and "SetParams" in name) or name in _ENABLE:
                     self._wrap(module, name, self._set_parameters)
                 elif _EDIT.fullmatch(name):
-                    self._wrap(module, name, self._edit)
+                    self._wrap(module, name, functools.partial(self._edit, of_node="GraphAdd" not in name))
         except Exception as error:
             if self._owner is not None:
                 self._owner.recorder.problem("cuda-bindings", error)
@@ -139,13 +141,13 @@ class LaunchHooks:
 
         return wrapper
 
-    def _edit(self, original: Any) -> Any:
+    def _edit(self, original: Any, *, of_node: bool) -> Any:
         pick = Picker(original, 1)
 
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             edited: list[int] = []
             # Looked up before: a node that is destroyed is found in no graph afterwards.
-            self._safely("edit", lambda: edited.append(self._graph_with(*pick(args, kwargs))))
+            self._safely("edit", lambda: edited.append(self._graph_with(pick(args, kwargs)[0], of_node)))
             result = original(*args, **kwargs)
             if edited:
                 self._safely("edit", lambda: self._edited(edited[0], result))
@@ -153,10 +155,10 @@ class LaunchHooks:
 
         return wrapper
 
-    def _graph_with(self, target: Any) -> int:
+    def _graph_with(self, target: Any, of_node: bool) -> int:
         """The handle of a known graph, given itself or one of its nodes; 0 for any other."""
         inspector, handle = self._inspector, 0 if target is None else int(target)
-        if handle in inspector.raw:
+        if handle in inspector.raw or not of_node:
             return handle
         # The driver must not be asked about a graph whose owner is gone.
         known = [raw for raw in inspector.raw if inspector.raw_graph(raw) is not None]
@@ -168,11 +170,11 @@ class LaunchHooks:
             return
         inspector = self._inspector
         identifier = inspector.raw.get(handle)
-        if identifier is not None and identifier in inspector.kept and handle not in self._clones:
+        cloned = self._clones.pop(handle, None) == identifier
+        if identifier is not None and identifier in inspector.kept and not cloned:
             # Its memory is known from its capture alone; PyTorch may make its executable of it at the next replay, unseen.
             inspector.recorder.graph_event(identifier, "updated")
         else:  # what a clone was cloned from stays as it is
-            self._clones.discard(handle)
             inspector.raw.pop(handle, None)
 
     def _instantiate(self, original: Any) -> Any:
@@ -205,7 +207,7 @@ class LaunchHooks:
 
     def _forgotten(self, graph: Any, _: Any) -> None:
         self._inspector.raw.pop(int(graph), None)
-        self._clones.discard(int(graph))
+        self._clones.pop(int(graph), None)
 
     def _clone(self, original: Any) -> Any:
         return self._after("clone", original, self._cloned, 1)
@@ -218,7 +220,7 @@ class LaunchHooks:
         self._inspector.raw.pop(clone, None)
         if identifier is not None:
             self._inspector.raw[clone] = identifier
-            self._clones.add(clone)
+            self._clones[clone] = identifier
 
     def _end_capture(self, original: Any) -> Any:
         return self._after("capture", original, self._captured, 1)
@@ -261,6 +263,7 @@ class LaunchHooks:
 
     def _changed(self, executable: Any, result: Any) -> None:
         identifier = self._executables.get(int(executable))
+        self._handed_out.pop(int(executable), None)
         if _succeeded(result) and identifier is not None:
             # No `by`: the executable's references are no longer those of any inspected graph.
             self._inspector.recorder.graph_event(identifier, "updated")

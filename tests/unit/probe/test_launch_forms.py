@@ -62,6 +62,10 @@ class Bindings(ModuleType):
                 "(hGraphExec, node, cudaMemsetParams p: Optional[cudaMemsetParams])",
                 lambda hGraphExec, node, p: (0,),
             ),
+            "cudaGraphNodeSetEnabled": (
+                "(hGraphExec, hNode, unsigned int isEnabled)",
+                lambda hGraphExec, hNode, isEnabled: (0,),
+            ),
             "cudaGraphDestroyNode": ("(node)", destroy_node),
             "cudaGraphClone": ("(originalGraph)", clone),
             "cudaStreamEndCapture": ("(stream)", end_capture),
@@ -115,6 +119,32 @@ def test_changes_by_name_are_seen(bench: Run) -> None:
     _, made = c.cudaGraphInstantiate(graph.raw_cuda_graph(), 0)
     c.cudaGraphExecMemsetNodeSetParams(p=None, node=1000, hGraphExec=made)
     c.cudaGraphLaunch(made, 5)
+    assert verdict(b)[0] == "INCOMPLETE"
+
+
+def test_a_node_that_was_switched_off_changed_its_executable(bench: Run) -> None:
+    b = bench()
+    x = b.memory.malloc(512)
+    graph = kept(b, lambda: [kernel(x)])
+    c: Any = Bindings(b)
+    _, made = c.cudaGraphInstantiate(graph.raw_cuda_graph(), 0)
+    c.cudaGraphNodeSetEnabled(hNode=1000, hGraphExec=made, isEnabled=0)
+    c.cudaGraphLaunch(made, 5)
+    assert verdict(b)[0] == "INCOMPLETE"
+
+
+def test_an_edit_of_a_graph_at_a_handle_that_was_a_clones_counts(bench: Run) -> None:
+    """The driver gives handles out again."""
+    b = bench()
+    x = b.memory.malloc(512)
+    first = kept(b, lambda: [kernel(x)])
+    c: Any = Bindings(b)
+    _, clone = c.cudaGraphClone(first.raw_cuda_graph())
+    second = kept(b, lambda: [kernel(x), kernel(x)])
+    b.inspector.raw[clone] = b.inspector.raw.pop(second.raw_cuda_graph())
+    b.torch.driver.graphs[clone] = b.torch.driver.graphs[second.raw_cuda_graph()]
+    c.cudaGraphDestroyNode(b.torch.driver.nodes(clone)[1])
+    second.replay()
     assert verdict(b)[0] == "INCOMPLETE"
 
 

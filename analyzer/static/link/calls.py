@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
 from sgl_graph.analyzer.static.extract.facts import GENERATOR, Expression
 from sgl_graph.analyzer.static.link.arguments import Arguments, Spread
 from sgl_graph.analyzer.static.link.binding import bind
-from sgl_graph.analyzer.static.link.factories import Factories
+from sgl_graph.analyzer.static.link.factories import Factories, told
 from sgl_graph.analyzer.static.link.frame import Frame
 from sgl_graph.analyzer.static.link.heap import Activation
 from sgl_graph.analyzer.static.link.objects import Builtin, Configured, Container, Generated, Method, Scanned, Super
@@ -246,7 +246,8 @@ class Calls:
         self._world.closures.called(function, record)
         context: Hashable = None
         if self._factories.is_factory(function):
-            context = ("factory", site, self._inside(), *self._drafts(arguments), *self._told(arguments))
+            others = told(self._world.heap.current, arguments)
+            context = ("factory", site, self._inside(), *self._drafts(arguments), *others)
             self._world.closures.made(site, record)
         elif not arguments.star and not arguments.double:
             context = self._constants(function, arguments)
@@ -278,17 +279,6 @@ class Calls:
         """Arguments that stand for one side of a launch that speculates: what a function does hangs on its side too."""
         sides = self._world.sides
         return sides.contexts(arguments) if sides.apart else ()
-
-    def _told(self, arguments: Arguments) -> Iterator[tuple[int, Value]]:
-        """What else tells calls of a factory apart: an object kept by name; a function, in a call that constants tell apart."""
-        current = self._world.heap.current
-        context = current.context if current is not None else None
-        within = type(context) is tuple and context[:1] != ("factory",)
-        for position, values in enumerate(arguments.positional):
-            if len(values) == 1:
-                (value,) = values
-                if is_named(value) or (within and isinstance(value, FunctionValue)):
-                    yield position, value
 
     def _inside(self) -> Hashable:
         """What tells the activation at work apart: closures made for one wrapper are not those of another."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from sgl_graph.analyzer.static.extract.facts import Expression, Statement
 from sgl_graph.analyzer.static.extract.shape import is_short
-from sgl_graph.analyzer.static.link.values import FunctionValue
+from sgl_graph.analyzer.static.link.arguments import Arguments
+from sgl_graph.analyzer.static.link.heap import Activation
+from sgl_graph.analyzer.static.link.values import FunctionValue, Value, is_named
 
 
 class Factories:
@@ -31,6 +33,18 @@ class Factories:
             )
             self._factories[key] = known
         return known
+
+
+def told(caller: Activation | None, arguments: Arguments) -> Iterator[tuple[int, Value]]:
+    """What tells calls of a factory apart besides where they stand: an object that its class keeps by name, and, in a function that
+    constants tell apart, the function that is given."""
+    context = caller.context if caller is not None else None
+    within = type(context) is tuple and context[:1] != ("factory",)
+    for position, values in enumerate(arguments.positional):
+        if len(values) == 1:
+            (value,) = values
+            if is_named(value) or (within and isinstance(value, FunctionValue)):
+                yield position, value
 
 
 def _statements(body: list[Statement]) -> Iterable[Statement]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sgl_graph.analyzer.records.pathmap import PathMap, Site
 
-from fixtures.sglang_models import DEEPSEEK, LLAMA, QWEN3_MOE
+from fixtures.sglang_models import DEEPSEEK, KIMI_LINEAR, LLAMA, QWEN3_MOE
 from tests.releases.mapped import mapped
 
 EAGLE = "--speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4"
@@ -90,6 +90,16 @@ CASES = {
         "0.5.17", QWEN3_MOE, "h200",
         "--enable-lora --lora-paths a=/a --max-lora-rank 16 --lora-target-modules all --tp 2", (*WHOLE, *DECODING),
         (*DRAFTING, *NPU), (), (OLD_LSE, OLD_EXTRA), (*PREFILLING, *SEGMENTED), "_is_moe_lora",
+    ),
+    # Algorithms are objects in a registry here; none of them is launched.
+    "no draft among algorithms that are objects": Case(
+        "0.5.5", LLAMA, "h200", "", ("CudaGraphRunner._capture_graph", "CudaGraphRunner.replay"),
+        ("EAGLEDraftCudaGraphRunner.replay", "EAGLEDraftExtendCudaGraphRunner.replay", "EAGLEWorker.draft"),
+    ),
+    # Linear attention of this kind leaves prefill eager, by what a nested part of the model's configuration says.
+    "linear attention": Case(
+        "0.5.23", KIMI_LINEAR, "h200", "--tp 2", (*WHOLE, *DECODING), (*PREFILLING, *SEGMENTED, *DRAFTING), (),
+        (ATTENTION, LATENT),
     ),
 }  # fmt: skip
 

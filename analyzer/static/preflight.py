@@ -20,7 +20,7 @@ from sgl_graph.analyzer.static.paths.deaths import deaths
 from sgl_graph.analyzer.static.paths.finder import PathFinder
 from sgl_graph.analyzer.static.paths.gaps import gaps_of
 from sgl_graph.analyzer.static.paths.inputs import PathInput
-from sgl_graph.analyzer.static.paths.labels import PHASES
+from sgl_graph.analyzer.static.paths.parts import PHASES
 from sgl_graph.analyzer.static.paths.reach import Reachability, Reached
 from sgl_graph.analyzer.static.paths.settings import Settings
 from sgl_graph.analyzer.static.paths.splits import settled_splits

@@ -6,11 +6,14 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 
 from sgl_graph.analyzer.records.pathmap import CodeRef, Reach, Trigger
+from sgl_graph.analyzer.static import profile
+from sgl_graph.analyzer.static.config.walking import walk
 from sgl_graph.analyzer.static.extract.facts import Expression
 from sgl_graph.analyzer.static.extract.text import render
 from sgl_graph.analyzer.static.linked import Known, Linked, Step, Truth
+from sgl_graph.analyzer.static.paths.parts import PHASES
 from sgl_graph.analyzer.static.paths.reach import TRIGGERS, Reachability
-from sgl_graph.analyzer.static.sites.families import is_draft
+from sgl_graph.analyzer.static.sites.families import family_of_name, is_draft
 from sgl_graph.analyzer.static.sites.graphtypes import GraphTypes
 from sgl_graph.analyzer.static.sites.rawsite import RawSite
 from sgl_graph.analyzer.static.sites.scopes import Scope, public
@@ -68,9 +71,11 @@ class Chains:
         """Whether a runner is made for the target's worker (False), for the draft's (True), or for both; empty: not known.
 
         What administration alone makes for the draft, of a class that start-up makes for the target, repeats captures: there is
-        nothing of the draft's to be captured again.
+        nothing of the draft's to be captured again. Nor is there where captures are turned off while the draft's are made.
         """
-        made = self._linked.sides.get(runner, {}) if self._linked is not None else {}
+        made = dict(self._linked.sides.get(runner, {})) if self._linked is not None else {}
+        if True in made and made[True].ways and not self._ways(runner):
+            del made[True]
         draft, target = self.draft_trigger(runner), self._target_trigger(runner)
         return tuple(side for side in sorted(made) if not side or draft != "admin" or target in (None, "admin"))
 
@@ -100,8 +105,22 @@ class Chains:
         making = self._linked.sides.get(runner, {}).get(True) if self._linked is not None else None
         if making is None or self._reach is None:
             return []
-        found = [(self._reach.trigger(way[0].caller, ""), way) for way in making.ways]
+        off = profile.LEGACY_OFF_FIELDS.get(PHASES.get(family_of_name(runner), ""), "")
+        ways = [way for way in making.ways if not self._turned_off(way[0], off)]
+        found = [(self._reach.trigger(way[0].caller, ""), way) for way in ways]
         return sorted(found, key=lambda pair: (TRIGGERS.index(pair[0]), pair[1]))
+
+    def _turned_off(self, step: Step, field: str) -> bool:
+        """Whether a function, before it makes a call, turns off what this field of the arguments turns off, and not on again."""
+        definition = self._linked.definitions.get(step.caller) if self._linked is not None else None
+        if definition is None or not field:
+            return False
+        stores = [
+            (statement[1], statement[3] == ["v", True])
+            for statement in walk(definition.module.function_body(definition.index))
+            if statement[0] == "=" and any(target[0] == "a" and target[2] == field for target in statement[2])
+        ]
+        return max((store for store in stores if store[0] < step.line), default=(0, False))[1]
 
     def _target_trigger(self, runner: str) -> Trigger | None:
         assert self._reach is not None or self._linked is None

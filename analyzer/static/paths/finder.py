@@ -17,9 +17,9 @@ from sgl_graph.analyzer.records.pathmap import (
 )
 from sgl_graph.analyzer.static import profile
 from sgl_graph.analyzer.static.paths.inputs import PathInput
-from sgl_graph.analyzer.static.paths.labels import PHASES, PathLabels
+from sgl_graph.analyzer.static.paths.labels import PathLabels
 from sgl_graph.analyzer.static.paths.nesting import Part, parents
-from sgl_graph.analyzer.static.paths.parts import has_own_pool, owner_of, short, strongest, worse
+from sgl_graph.analyzer.static.paths.parts import PHASES, has_own_pool, owner_of, short, strongest, worse
 from sgl_graph.analyzer.static.paths.unseen import with_unseen
 from sgl_graph.analyzer.static.sites.classify import weakest
 from sgl_graph.analyzer.static.sites.families import family_of_name, is_draft
@@ -314,7 +314,7 @@ class PathFinder:
         # All that the configuration builds counts: a call that the source does not show may lead to any of it.
         outside = [c for _, c in self._in.components if c.reachable != "no" and "not the caching allocator" in c.memory]
         components = self._components(runner, table, sites)
-        fitting = [(raw, site) for raw, site in live or sites if self._fits(table, raw)]
+        fitting = [(raw, site) for raw, site in live or sites if self._in.fits(table, raw)]
         inspectability, reasons = self._class(fitting or list(sites), outside)
         return PathEntry(
             id=identity,
@@ -360,15 +360,6 @@ class PathFinder:
             reasons = [reason for site in telling[:2] for reason in site.reasons]
         unique = {(r.file, r.line, r.text): r for r in reasons}
         return weakest(classes), tuple(unique[key] for key in sorted(unique))
-
-    def _fits(self, table: str, raw: RawSite) -> bool:
-        """Whether a primitive can act on the device of the configuration, as its table can; HIP's graphs are torch.cuda's."""
-        used = {"hip": "cuda"}.get(self._in.device or "", self._in.device)
-        made_for = self._in.devices(table)
-        if used is None or (made_for and used not in made_for):
-            return True  # not this table's device: the claim is the weakest of all its primitives
-        kinds = self._in.devices_of(raw)
-        return not kinds or bool(kinds & {used, "any", "host"})
 
     def _components(self, runner: str, table: str, sites: Sequence[tuple[RawSite, Site]]) -> tuple[Component, ...]:
         """The components that the code which the path captures comes to; all where no calls are known."""

@@ -16,7 +16,7 @@ from sgl_graph.analyzer.records.pathmap import (
     WorkerEntry,
 )
 from sgl_graph.analyzer.static.paths.deaths import Death
-from sgl_graph.analyzer.static.paths.labels import PHASES
+from sgl_graph.analyzer.static.paths.parts import PHASES
 from sgl_graph.analyzer.static.paths.traffic import USING_ADAPTERS, uncovered
 
 #: So many batch sizes that fall to eager execution are not worth a note.

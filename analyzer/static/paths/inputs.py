@@ -48,3 +48,12 @@ class PathInput:
     arguments: Mapping[tuple[str, str], Mapping[str, frozenset[str | None]]] = field(default_factory=dict)
     #: By class of the receiver, function and class: the same of the fields of records that it makes (`Linked.made`).
     made: Mapping[tuple[str, str, str], Mapping[str, frozenset[str | None]]] = field(default_factory=dict)
+
+    def fits(self, table: str, raw: RawSite) -> bool:
+        """Whether a primitive can act on the device of the configuration, as its table can; HIP's graphs are torch.cuda's."""
+        used = {"hip": "cuda"}.get(self.device or "", self.device)
+        made_for = self.devices(table)
+        if used is None or (made_for and used not in made_for):
+            return True  # not this table's device: the claim is the weakest of all its primitives
+        kinds = self.devices_of(raw)
+        return not kinds or bool(kinds & {used, "any", "host"})

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from sgl_graph.analyzer.records.pathmap import CodeRef, Family, Label, Site
 from sgl_graph.analyzer.static import profile
 from sgl_graph.analyzer.static.paths.admission import left_to_eager, padding_limit
 from sgl_graph.analyzer.static.paths.chains import asked_for_sizes, reads_setting
 from sgl_graph.analyzer.static.paths.inputs import PathInput
+from sgl_graph.analyzer.static.paths.parts import PHASES
 from sgl_graph.analyzer.static.sites.labels import KeyOf
 from sgl_graph.analyzer.static.sites.rawsite import RawSite
-
-#: Phase of the capture settings that each family's sizes come from.
-PHASES: Mapping[str, str] = {
-    "decode": "decode", "verify": "decode", "draft": "decode", "draft-extend": "decode",
-    "prefill-full": "prefill", "prefill-breakable": "prefill", "prefill-piecewise": "prefill",
-}  # fmt: skip
 
 
 class PathLabels:

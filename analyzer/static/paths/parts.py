@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from sgl_graph.analyzer.records.pathmap import Reach, Site, Trigger
 from sgl_graph.analyzer.static.sites.rawsite import RawSite
 from sgl_graph.analyzer.static.sites.tags import enclosing_method
+
+#: Phase of the capture settings that each family's sizes come from.
+PHASES: Mapping[str, str] = {
+    "decode": "decode", "verify": "decode", "draft": "decode", "draft-extend": "decode",
+    "prefill-full": "prefill", "prefill-breakable": "prefill", "prefill-piecewise": "prefill",
+}  # fmt: skip
 
 _WEAK: dict[Reach, int] = {"yes": 0, "unresolved": 1, "no": 2}
 

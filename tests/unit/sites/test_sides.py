@@ -6,6 +6,7 @@ import pytest
 from sgl_graph.analyzer.records.pathmap import PathEntry
 from sgl_graph.analyzer.static.link.driver import link
 
+from .capturing_programs import TABLE
 from .linked_paths import RUNNERS, every_path, linked_paths, linked_program
 
 ENTRY = "sglang.srt.scheduler:run"
@@ -165,6 +166,45 @@ def test_the_linker_tells_the_sides_apart() -> None:
     ]  # fmt: skip
     prefill = linked.sides["sglang.srt.runners:PrefillGraphRunner"]
     assert set(prefill) == {False}
+
+
+#: Runners that keep their graphs themselves, as older releases have them.
+SERVING_THEMSELVES = (
+    TABLE.replace("class Table", "class DecodeGraphRunner").replace(
+        "self.kept = {}", "self.kept = {}\n            self.record(1, lambda: None)"
+    )
+    + PREFILL
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "draft"),
+    [
+        ("settings.disable_cuda_graph = True", "settings.disable_cuda_graph = kept", False),
+        ("settings.disable_cuda_graph = False", "settings.disable_cuda_graph = kept", True),
+        ("settings.disable_cuda_graph = True\n            settings.disable_cuda_graph = kept", "pass", True),
+        ("pass", "settings.disable_cuda_graph = True", True),
+        ("settings.other = True", "pass", True),
+    ],
+)
+def test_captures_that_are_turned_off_while_the_draft_is_made_are_not_the_drafts(
+    before: str, after: str, draft: bool
+) -> None:
+    how = f"""
+            kept = settings.disable_cuda_graph
+            {before}
+            self.own.capture()
+            {after}
+    """
+    algorithm = ALGORITHM.format(how=how.strip()).replace(
+        "import os", "import os\n    from sglang.srt.settings import settings"
+    )
+    program = _program("pass") | {
+        "algorithm": algorithm,
+        "settings": "class Settings:\n    pass\n\nsettings = Settings()\n",
+        "runners": SERVING_THEMSELVES.replace("def __init__(self)", "def __init__(self, model_runner)"),
+    }
+    assert ("draft:verify" in linked_paths(ENTRY, program, algorithm="ANY")) is draft
 
 
 def test_without_the_parameter_nothing_is_told_apart() -> None:

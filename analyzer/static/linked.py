@@ -116,6 +116,15 @@ class Absent:
     importers: frozenset[str]
 
 
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An assertion that surely fails: its test, and where it stands."""
+
+    text: str
+    file: str
+    line: int
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Step:
     """A call on a way: the function that makes it, and where."""
@@ -214,6 +223,7 @@ class Linked:
         absent: by dotted name.
         sides: by class whose constructor is given an object of either side: what makes it for the draft (True) and for the
             target (False).
+        refused: by function that ends at an assertion whoever calls it.
         cases: of each test by which start-up chooses what captures, that it holds and that it does not.
     """
 
@@ -231,4 +241,5 @@ class Linked:
     made: dict[tuple[str, str, str], dict[str, frozenset[str | None]]] = field(default_factory=dict)
     absent: dict[str, Absent] = field(default_factory=dict)
     sides: dict[str, dict[bool, Making]] = field(default_factory=dict)
+    refused: dict[str, Refusal] = field(default_factory=dict)
     cases: tuple[tuple[Case, Case], ...] = ()

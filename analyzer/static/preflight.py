@@ -16,7 +16,7 @@ from sgl_graph.analyzer.static.paths.captured import Captured, Owners
 from sgl_graph.analyzer.static.paths.certainty import without_model
 from sgl_graph.analyzer.static.paths.chains import Chains
 from sgl_graph.analyzer.static.paths.components import components_of
-from sgl_graph.analyzer.static.paths.deaths import deaths
+from sgl_graph.analyzer.static.paths.deaths import deaths, refusals
 from sgl_graph.analyzer.static.paths.finder import PathFinder
 from sgl_graph.analyzer.static.paths.gaps import gaps_of
 from sgl_graph.analyzer.static.paths.inputs import PathInput
@@ -180,7 +180,10 @@ def build(
                 cut_short=cut_short(linked, problems),
                 lost=lost,
                 missing=missing,
-                dying=deaths(search, configuration, paths),
+                dying=(
+                    *deaths(search, configuration, paths),
+                    *refusals(linked, reach, Chains(linked, reach, entries), parts.sites),
+                ),
                 adapters=settings.serves_adapters,
             ),
             labels=labels,

@@ -85,6 +85,7 @@ def _link(
     reached_names = {a.qualname for a in world.activations.values() if a.runs}
     given, made = texts.arguments(world), texts.records_made()
     closures = world.closures.by_place()
+    refused = world.refusals.found(world.activations.values())
     if surveyed:
         _survey(interpreter, surveyed)
     moments = Moments(world, entries, live.values(), serving)
@@ -93,6 +94,7 @@ def _link(
     linked = _assemble(world, entries, live, reached_names, moments, alternatives)
     linked.arguments, linked.made = given, made
     linked.closures = closures
+    linked.refused = refused
     linked.sides = world.sides.found(linked.reached)
     linked.cases = tuple(
         tuple(_in_case(world, linked, entries, case) for case in pair)  # type: ignore[misc]

@@ -125,6 +125,8 @@ class Statements:
 
     def _assert(self, frame: Frame, s: Statement) -> bool:
         truth, depends = self.test(frame, s[2])
+        if not self._in.world.survey:
+            self._in.world.refusals.note(frame, s, truth)
         self._in.narrowing.narrow(frame, s[2], True)
         if truth is Truth.UNKNOWN:
             self.push(frame, s[2], False, s[1], truth, depends)

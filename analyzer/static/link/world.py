@@ -16,6 +16,7 @@ from sgl_graph.analyzer.static.link.heap import Activation, Heap
 from sgl_graph.analyzer.static.link.latches import Latches
 from sgl_graph.analyzer.static.link.objects import Configured, Container
 from sgl_graph.analyzer.static.link.oracle import Oracle
+from sgl_graph.analyzer.static.link.refusals import Refusals
 from sgl_graph.analyzer.static.link.sides import Sides
 from sgl_graph.analyzer.static.link.values import (
     NOTHING,
@@ -148,6 +149,7 @@ class World:
         self.records: dict[tuple[str, int], CallRecord] = {}
         self.closures = Closures()
         self.latches = Latches()
+        self.refusals = Refusals()
         self.sides = Sides(draft_parameters)
         self.survey = False
         self.surveyed: frozenset[str] = frozenset()

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from sgl_graph.analyzer.records.pathmap import Component, PathEntry
+from sgl_graph.analyzer.records.pathmap import CodeRef, Component, PathEntry, Site
 from sgl_graph.analyzer.static import profile
 from sgl_graph.analyzer.static.checkout.project import module_name
 from sgl_graph.analyzer.static.config.configuration import ResolvedConfiguration
 from sgl_graph.analyzer.static.config.protocol import Configuration
 from sgl_graph.analyzer.static.config.rehearsal import Failure, Stage, failure_of, failure_of_maker
 from sgl_graph.analyzer.static.config.values import Value
+from sgl_graph.analyzer.static.config.walking import walk
+from sgl_graph.analyzer.static.link.refusals import catches
+from sgl_graph.analyzer.static.linked import Linked, Truth
+from sgl_graph.analyzer.static.paths.chains import Chains
 from sgl_graph.analyzer.static.paths.parts import short
+from sgl_graph.analyzer.static.paths.reach import Reachability
 from sgl_graph.analyzer.static.sites.graphtypes import GraphTypes
-from sgl_graph.analyzer.static.sites.owners import CAPTURES
+from sgl_graph.analyzer.static.sites.owners import CAPTURES, outermost
+from sgl_graph.analyzer.static.sites.rawsite import RawSite
 from sgl_graph.analyzer.static.sites.scopes import Scope
 from sgl_graph.analyzer.static.sites.search import SiteSearch
 from sgl_graph.analyzer.static.sites.tags import last_name
@@ -22,9 +28,15 @@ from sgl_graph.analyzer.static.sites.tags import last_name
 
 @dataclass(frozen=True, slots=True)
 class Death:
-    """A path whose capture raises: who raises what, and where."""
+    """A capture that raises: who raises what, and where.
 
-    path: PathEntry
+    Attributes:
+        name: of the path, or of the function whose captures are never come to.
+        sites: the primitives that the exception keeps from being executed, or after which it is raised.
+    """
+
+    name: str
+    sites: tuple[str, ...]
     by: str
     text: str
     file: str
@@ -46,8 +58,44 @@ def deaths(search: SiteSearch, configuration: Configuration | None, paths: Seque
         )
         if fatal is not None:
             by, failure = fatal
-            found.append(Death(path, by, failure.text, failure.place.file, failure.place.line))
+            found.append(Death(path.name, path.sites, by, failure.text, failure.place.file, failure.place.line))
     return tuple(found)
+
+
+def refusals(
+    linked: Linked | None, reach: Reachability | None, chains: Chains, sites: Iterable[tuple[RawSite, Site]]
+) -> tuple[Death, ...]:
+    """Captures that start-up would begin, had an assertion before them not failed for certain."""
+    if linked is None or reach is None:
+        return ()
+    cut: dict[str, list[str]] = {}
+    for raw, site in sites:
+        name = outermost(raw.scope).name
+        refusal = linked.refused.get(name)
+        if refusal is None or site.role != "capture" or site.reachable != "no" or raw.line < refusal.line:
+            continue
+        if linked.reached.get(name) is Truth.TRUE and reach.trigger(name, "capture") == "startup":
+            cut.setdefault(name, []).append(site.id)
+    found = []
+    for name, ids in sorted(cut.items()):
+        refusal = linked.refused[name]
+        way = chains.to_function([name])
+        if way and not any(_stops(linked, ref) for ref in way[1:-1]):
+            text = f"AssertionError: {refusal.text} does not hold"
+            found.append(Death(short(name), tuple(ids), short(name), text, refusal.file, refusal.line))
+    return tuple(found)
+
+
+def _stops(linked: Linked, call: CodeRef) -> bool:
+    """Whether a call of a function stands in a `try` that goes on where an assertion fails."""
+    names = (name for name in linked.reached if name.replace(".<locals>", "") == call.qualname)
+    definition = next((d for name in names if (d := linked.definitions.get(name)) is not None), None)
+    if definition is None:
+        return True
+    return any(
+        statement[0] == "try" and catches(statement) and statement[1] <= call.line < statement[3][0][3]
+        for statement in walk(definition.module.function_body(definition.index))
+    )
 
 
 def _of_making(search: SiteSearch, configuration: ResolvedConfiguration, path: PathEntry) -> tuple[str, Failure] | None:

@@ -92,8 +92,8 @@ def _facts(device: DeviceFacts, model_known: bool) -> list[Gap]:
 
 
 def _of_death(death: Death) -> Gap:
-    text = f"{death.path.name}: the capture ends in {death.text} ({death.by}, {death.file}:{death.line})"
-    return Gap(severity="material", code="SGG064", text=text, sites=death.path.sites)
+    text = f"{death.name}: the capture ends in {death.text} ({death.by}, {death.file}:{death.line})"
+    return Gap(severity="material", code="SGG064", text=text, sites=death.sites)
 
 
 def _of_workers(workers: Sequence[WorkerEntry]) -> list[Gap]:

@@ -19,7 +19,21 @@ def settled_splits(sites: Sequence[RawSite], found: Sequence[Reached]) -> list[R
         if site.form == "segment-end":
             ends.setdefault(outermost(site.scope).name.rsplit(":", 1)[-1], []).append(answer)
             inside[site.scope.name] = answer
-    return [_settled(site, answer, ends, inside) for site, answer in zip(sites, found, strict=True)]
+    settled = [_settled(site, answer, ends, inside) for site, answer in zip(sites, found, strict=True)]
+    kept = [answer for site, answer in zip(sites, settled, strict=True) if site.form == "break-record"]
+    return [
+        _between(answer, kept) if site.form == "eager-between" else answer
+        for site, answer in zip(sites, settled, strict=True)
+    ]
+
+
+def _between(answer: Reached, kept: Sequence[Reached]) -> Reached:
+    """The answer for what a container calls between its segments: it has only what was kept where a segment was ended."""
+    if answer.reachable == "no" or not kept or any(record.reachable == "yes" for record in kept):
+        return answer
+    record = next((r for r in kept if r.reachable == "unresolved"), kept[0])
+    why = f"nothing is kept to run there: {record.why}" if record.reachable == "no" else record.why
+    return replace(record, trigger=answer.trigger, why=why)
 
 
 def _settled(site: RawSite, answer: Reached, ends: dict[str, list[Reached]], inside: dict[str, Reached]) -> Reached:

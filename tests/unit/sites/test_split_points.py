@@ -164,8 +164,8 @@ def test_what_a_wrapper_does_between_segments_rests_on_whether_it_ends_one(end: 
     sites = find_sites(Project(MemorySources({"sglang/srt/segments.py": SEGMENTS}))).sites
     given = [Reached(end if site.form == "segment-end" else "yes", "startup", site.form) for site in sites]
     found = {site.form: answer.reachable for site, answer in zip(sites, settled_splits(sites, given), strict=True)}
-    assert {found[form] for form in ("segment-end", "break-record", "break-point")} == {end}
-    assert found["eager-between"] == found["replay"] == "yes"
+    assert {found[form] for form in ("segment-end", "break-record", "break-point", "eager-between")} == {end}
+    assert found["replay"] == "yes"
 
 
 REGISTRY = """

@@ -10,6 +10,7 @@ from functools import cache
 from sgl_graph.analyzer.records import pathmap as records
 from sgl_graph.analyzer.static import profile
 from sgl_graph.analyzer.static.checkout.project import Project, headers_in
+from sgl_graph.analyzer.static.config.model_classes import model_classes
 from sgl_graph.analyzer.static.config.protocol import Configuration
 from sgl_graph.analyzer.static.linked import Case, Linked
 from sgl_graph.analyzer.static.paths.captured import Captured, Owners
@@ -18,6 +19,7 @@ from sgl_graph.analyzer.static.paths.chains import Chains
 from sgl_graph.analyzer.static.paths.components import components_of
 from sgl_graph.analyzer.static.paths.deaths import deaths, refusals
 from sgl_graph.analyzer.static.paths.finder import PathFinder
+from sgl_graph.analyzer.static.paths.fitting import Fitting
 from sgl_graph.analyzer.static.paths.gaps import gaps_of
 from sgl_graph.analyzer.static.paths.inputs import PathInput
 from sgl_graph.analyzer.static.paths.parts import PHASES
@@ -77,6 +79,8 @@ class _Given:
     unread: Sequence[str]
     missing: str
     device: str | None
+    #: Names of the classes of the target's model (False) and of the draft's (True).
+    models: Mapping[bool, str]
 
     def answers(self, linked: Linked | None) -> tuple[Reachability | None, list[Reached]]:
         """Whether each primitive is reached."""
@@ -134,7 +138,9 @@ def build(
     unread = unread_by(project, linked)
     on_step("classifying")
     classifier = Classifier(search.owners, search.sites)
-    given = _Given(search, classifier, entries, settings, unread, missing, request.device.kind)
+    given = _Given(
+        search, classifier, entries, settings, unread, missing, request.device.kind, model_classes(configuration)
+    )
     reach, reached = given.answers(linked)
     parts = Parts(search, linked, given.records(reached, linked))
     processes = workers(project, settings.values, linked.reached if linked is not None else ())
@@ -301,6 +307,7 @@ def _paths(
             device=given.device,
             arguments=linked.arguments if linked is not None else {},
             made=linked.made if linked is not None else {},
+            fitting=Fitting(linked, given.models),
         )
     )
     return finder.find()

@@ -34,6 +34,11 @@ MODEL_CONFIG_LOADERS = frozenset({"get_config"})
 MODEL_CONFIG_MODULES = "hf_transformers"
 #: What the checkout knows about a model; without a configuration nothing is.
 MODEL_CLASS = "sglang.srt.configs.model_config:ModelConfig"
+#: How it is made from the arguments: the function, the parameters that tell it that the model is the draft's and where that
+#: lies, the argument that says so, and the way to the names of the model's classes.
+MODEL_OF_ARGUMENTS, DRAFT_MODEL_PARAMETER, MODEL_PATH_PARAMETER = "from_server_args", "is_draft_model", "model_path"
+DRAFT_PATH_FIELD = "speculative_draft_model_path"
+ARCHITECTURES = ("hf_config", "architectures")
 #: Named functions of the checkout that read the machine rather than compute; each names the fact that it gives, in the
 #: unit that the checkout expects (MiB).
 MEMORY_FUNCTIONS = frozenset(

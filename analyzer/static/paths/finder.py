@@ -143,6 +143,9 @@ class PathFinder:
             return [side for side in (False, True) if self._chain_to(runner, side) or not side]
         return [False]
 
+    def _lacking(self, runner: str) -> bool:
+        return self._in.fitting is not None and self._in.fitting.leaves_draft_out(runner)
+
     def _speculative(self) -> bool:
         value = self._in.settings.get(profile.SPECULATIVE_FIELD)
         return value not in (None, "", "NONE", "none")
@@ -159,6 +162,8 @@ class PathFinder:
         if draft and True in self._in.chains.sides(runner):
             reachable = worse(reachable, self._in.chains.draft_truth(runner))
             trigger = self._in.chains.draft_trigger(runner) or trigger
+        if draft and self._lacking(runner):
+            reachable = "no"
         sizes = self._in.buckets.get(PHASES.get(family, ""))
         if sizes is not None and sizes.sizes == ():
             reachable = "no"  # the resolved configuration leaves this phase nothing to capture
@@ -208,6 +213,7 @@ class PathFinder:
         if draft and not is_draft(table):
             reachable = worse(reachable, self._in.chains.draft_truth(table))
             trigger = self._in.chains.draft_trigger(table) or trigger
+            reachable = "no" if self._lacking(table) else reachable
         role = "draft" if draft else "target"
         return self._entry(family, role, runner, table, [*sites, *built], reachable, trigger, tuple(chain))
 

@@ -10,6 +10,7 @@ from sgl_graph.analyzer.records.pathmap import Component, Site
 from sgl_graph.analyzer.static.linked import Linked
 from sgl_graph.analyzer.static.paths.captured import Captured, Owners
 from sgl_graph.analyzer.static.paths.chains import Chains
+from sgl_graph.analyzer.static.paths.fitting import Fitting
 from sgl_graph.analyzer.static.paths.settings import PhaseSizes
 from sgl_graph.analyzer.static.sites.labels import Keys
 from sgl_graph.analyzer.static.sites.rawsite import RawSite
@@ -44,6 +45,8 @@ class PathInput:
     #: The code of a path, and the components that it comes to; None: not linked.
     captured: Captured | None = None
     owners: Owners | None = None
+    #: What the draft's model lacks; None: not linked.
+    fitting: Fitting | None = None
     #: By class of the receiver and function: texts that executions pass for a parameter (`Linked.arguments`).
     arguments: Mapping[tuple[str, str], Mapping[str, frozenset[str | None]]] = field(default_factory=dict)
     #: By class of the receiver, function and class: the same of the fields of records that it makes (`Linked.made`).

@@ -146,6 +146,11 @@ class Chains:
         tree = self._tree(start.name, None)
         return next((self._path(tree, end) for end in sorted(ends) if end in tree), [])
 
+    def led_to(self, raw: RawSite) -> frozenset[str]:
+        """Functions that a primitive's call may reach."""
+        call = self._reach.call_of(raw) if self._reach is not None else None
+        return call.targets if call is not None and call.active else frozenset()
+
     def constructed(self, class_name: str) -> Reach | None:
         """Whether this configuration builds objects of a class; None when the linker says nothing of it."""
         if self._linked is None or self._reach is None:

@@ -321,7 +321,7 @@ class PathFinder:
         outside = [c for _, c in self._in.components if c.reachable != "no" and "not the caching allocator" in c.memory]
         components = self._components(runner, table, sites)
         fitting = [(raw, site) for raw, site in live or sites if self._in.fits(table, raw)]
-        inspectability, reasons = self._class(fitting or list(sites), outside)
+        inspectability, reasons = self._class([*(fitting or sites), *self._in.launching(sites)], outside)
         return PathEntry(
             id=identity,
             family=family,

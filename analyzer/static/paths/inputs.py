@@ -11,6 +11,7 @@ from sgl_graph.analyzer.static.linked import Linked
 from sgl_graph.analyzer.static.paths.captured import Captured, Owners
 from sgl_graph.analyzer.static.paths.chains import Chains
 from sgl_graph.analyzer.static.paths.fitting import Fitting
+from sgl_graph.analyzer.static.paths.parts import owner_of
 from sgl_graph.analyzer.static.paths.settings import PhaseSizes
 from sgl_graph.analyzer.static.sites.labels import Keys
 from sgl_graph.analyzer.static.sites.rawsite import RawSite
@@ -60,3 +61,16 @@ class PathInput:
             return True  # not this table's device: the claim is the weakest of all its primitives
         kinds = self.devices_of(raw)
         return not kinds or bool(kinds & {used, "any", "host"})
+
+    def launching(self, sites: Sequence[tuple[RawSite, Site]]) -> list[tuple[RawSite, Site]]:
+        """What the segments of containers are launched by where that is code of the checkout, and no call of torch's own."""
+        containers = self.search.owners.containers
+        replays = [(raw, site) for raw, site in self.sites if site.role == "replay" and site.reachable != "no"]
+        pending = [raw for raw, site in sites if (raw, site) in replays and owner_of(raw) in containers]
+        found: list[tuple[RawSite, Site]] = []
+        while pending:  # a segment may hand on to what all of them share
+            functions = self.chains.led_to(pending.pop())
+            further = [(raw, site) for raw, site in replays if raw.scope.name in functions and (raw, site) not in found]
+            found += further
+            pending += [raw for raw, _ in further]
+        return found

@@ -141,3 +141,25 @@ def test_functions_of_a_release_run_as_its_source_has_it(
         assert all(case.decides in text for text in why), why
     assert {n: split_at(found, root, n) for n in case.splits} == dict.fromkeys(case.splits, "yes")
     assert {n: split_at(found, root, n) for n in case.whole} == dict.fromkeys(case.whole, "no")
+
+
+#: Launch of 0.5.23, labels to expect, and what the material gaps name.
+EXPECTED = {
+    # The draft of this model has no `layers`: start-up leaves its prefill out.
+    "MTP": (
+        DEEPSEEK, f"--tp 8 --speculative-algorithm EAGLE {EAGLE}",
+        ["draft:draft", "draft:draft-extend", "target:prefill-breakable", "target:verify"], "CustomAllreduce",
+    ),
+    "debugging with whole graphs": (LLAMA, "--debug-cuda-graph", ["target:prefill-breakable"], "AssertionError"),
+}  # fmt: skip
+
+
+@pytest.mark.releases
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", EXPECTED)
+def test_labels_and_gaps_of_a_launch(name: str, sglang_source: Callable[[str], Path], tmp_path: Path) -> None:
+    model, command, labels, gap = EXPECTED[name]
+    found = mapped(sglang_source("0.5.23"), tmp_path, device="h200", model=model, command=command)
+    assert list(found.labels) == labels
+    material = [g.text for g in found.gaps if g.severity == "material"]
+    assert material and all(gap in text for text in material), material

@@ -45,7 +45,7 @@ class Combining:
 
     def in_place(self, op: str, left: Values, right: Values) -> Values:
         """What of `left` `left op= right` changes, and leaves where it is: lists, sets and dictionaries."""
-        changed = [v for v in left if isinstance(v, Container) and v.kind in _MUTABLE]
+        changed = [v for v in left if isinstance(v, Container) and (v.kind in _MUTABLE or v.configured)]
         if changed and op in _JOINING:
             elements = self._in.models.iterate(right) if op != "*" else NOTHING
             for container in changed:

@@ -204,6 +204,7 @@ class ConfigurationOracle:
             return definition(interpreter, constant.qualname) or Unknown.of(origin)
         if isinstance(constant, tuple):
             container = interpreter.world.container("tuple", ("configuration", key))
+            container.configured = True
             container.length = len(constant)
             for position, item in enumerate(constant):
                 value = self._constant(interpreter, item, origin, (key, position))

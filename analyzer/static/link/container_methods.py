@@ -177,8 +177,8 @@ class ContainerMethods(Containers):
             if name == "set":
                 world.put(receiver, None, first)
             return world.all_elements(receiver) | first if name == "get" else ANYTHING
-        if receiver.kind == "tuple" and name in _CHANGING:
-            return ANYTHING  # a tensor in its place is meant
+        if name in _CHANGING and not receiver.changeable:
+            return ANYTHING
         if name in ("append", "add", "appendleft", "put", "put_nowait"):
             receiver.length = None
             world.put(receiver, None, first)

@@ -162,7 +162,7 @@ class Containers:
         """`owner[key] = values`."""
         for owner in owners:
             if isinstance(owner, Container):
-                if owner.kind != "tuple":  # a tensor in its place is meant
+                if owner.changeable:
                     self.store(owner, keys, values)
             elif isinstance(owner, Instance):
                 for concrete in self._world.concrete(owner):

@@ -16,7 +16,8 @@ class Container(Value):
     """A list, tuple, set, dict or partial created at one place; its elements live in the heap."""
 
     __slots__ = (
-        "_heap", "_length", "_lengths", "_settled", "elements", "factory", "given", "keys", "kind", "serial", "whole",
+        "_heap", "_length", "_lengths", "_settled", "configured", "elements", "factory", "given", "keys", "kind", "serial",
+        "whole",
     )  # fmt: skip
 
     def __init__(self, kind: str, serial: int, heap: Heap) -> None:
@@ -34,6 +35,13 @@ class Container(Value):
         self.factory: Values = NOTHING
         #: Whether a call made it of its keywords: no other key is in it than those that code is seen to put there.
         self.given = False
+        #: Whether the configuration says what is in it, and not whether it is a tuple, a list or a set.
+        self.configured = False
+
+    @property
+    def changeable(self) -> bool:
+        """Whether its items may be changed: where code that does so meets a tuple, it means a tensor in its place."""
+        return self.kind != "tuple" or self.configured
 
     @property
     def length(self) -> int | None:

@@ -137,7 +137,7 @@ class Statements:
             if target[0] != "n":
                 owners = self._in.expressions.eval(frame, target[1] if target[0] in ("a", "s") else target)
                 for owner in owners if target[0] == "s" else ():
-                    if isinstance(owner, Container) and owner.kind != "tuple":
+                    if isinstance(owner, Container) and owner.changeable:
                         owner.length = None
         return True
 

@@ -306,3 +306,39 @@ def test_a_view_over_the_arguments_has_theirs_wherever_a_release_keeps_it(tmp_pa
     )
     found = program(tmp_path, text, oracle=oracle)
     assert (found.reached("main:chosen"), found.reached("main:other")) == ("true", "no")
+
+
+@pytest.mark.parametrize("change", ['names[0] = "other"', 'names += ["other"]', 'names.append("other")'])
+def test_items_of_the_configuration_may_be_changed_in_place(tmp_path: Path, change: str) -> None:
+    text = f"""
+        # file: settings.py
+        def names_of():
+            return ["first"]
+
+        # file: main.py
+        from settings import names_of
+
+        def first():
+            pass
+
+        def other():
+            pass
+
+        TABLE = {{"first": first, "other": other}}
+
+        def run():
+            names = names_of()
+            {change}
+            for name in names:
+                TABLE[name]()
+    """
+
+    class _Names(_Resolved):
+        def call(self, qualname: str, arguments: Sequence[p.Constant] = ()) -> p.Values | None:
+            return p.Values((("first",),), complete=True) if qualname == "settings:names_of" else None
+
+    oracle = ConfigurationOracle(
+        cast("p.Configuration", _Names()), asks=lambda name: name == "settings:names_of", classes=frozenset()
+    )
+    found = program(tmp_path, text, oracle=oracle)
+    assert found.reached("main:first") == "true" and found.reached("main:other") == "true"

@@ -43,6 +43,12 @@ TAKING = """
         def three(given):
             given()
 
+        class Made:
+            def __new__(cls, item, other=usual):
+                one(item)
+                two(other)
+                return object.__new__(cls)
+
         class Box:
             def __init__(self, item):
                 self.item = item
@@ -84,6 +90,9 @@ def given(tmp_path: Path, body: str) -> list[str]:
         ("take(*((a, b) if test else (c, c)), *(a,))", ["abc", "abc", "abcu"]),
         ("rest(*((a, b) if test else (b, c, a)))", ["ab", "abc", "abc"]),
         ("import functools\nfunctools.partial(take, a)(*((b,) if test else (c, c)))", ["a", "bc", "cu"]),
+        # A sequence of any length beside those that reach the last parameter may end before it.
+        ("grown = [c]\ngrown.append(c)\ntake(*((a, b, a) if test else grown))", ["ac", "bc", "acu"]),
+        ("Made(*((a,) if test else (b, c)))", ["ab", "cu", ""]),
         ("one(Box(*((a,) if test else (b,))).item)", ["ab", "", ""]),
     ],
 )  # fmt: skip
@@ -100,11 +109,12 @@ def test_sequences_taken_apart_over_parameters(tmp_path: Path, body: str, expect
         ("first, second = [*((a,) if test else (b,)), c]\none(first)\ntwo(second)", ["ab", "c", ""]),
         # Of unknown length: anywhere.
         ("grown = [c]\ngrown.append(c)\nfirst, second = (a, *grown)\none(first)\ntwo(second)", ["ac", "ac", ""]),
+        ("x = (a,) if test else unknown()\nfirst, second = (*x, b)\none(first)\ntwo(second)", ["ab", "ab", ""]),
         # Too many combinations to tell apart.
         (
-            "x = (a,) if test else (a, a) if unknown else (a, a, a)\nfirst, second, third = (*x, *x, *x)\n"
+            "x = (a,) if test else (b, b) if unknown else (c, c, c)\nfirst, second, third = (*x, *x, *x)\n"
             + "one(first)\ntwo(second)\nthree(third)",
-            ["a", "a", "a"],
+            ["abc", "abc", "abc"],
         ),
         ("(first, second) = (a,) + (b,)\none(first)\ntwo(second)", ["a", "b", ""]),
         ("(first, second) = ((a,) if test else (c,)) + (b,)\none(first)\ntwo(second)", ["abc", "abc", ""]),

@@ -124,6 +124,8 @@ def test_objects_that_give_no_items(tmp_path: Path, given: str, answer: str) -> 
     assert reached(tmp_path, "other", given=given) == answer
 
 
-def test_a_test_that_failed_says_nothing(tmp_path: Path) -> None:
-    text = _PROGRAM.format(test="x.shape[0] == 0", body="return usual, None\n            return x", given="argument")
+@pytest.mark.parametrize("item", ["x", "x[0]"])
+def test_a_test_that_failed_says_nothing(tmp_path: Path, item: str) -> None:
+    body = f"return usual, None\n            return {item}"
+    text = _PROGRAM.format(test=f"{item}.shape[0] == 0", body=body, given="argument")
     assert program(tmp_path, text).reached("main:special") == "true"

@@ -57,6 +57,8 @@ class Assignments:
         elif kind == "s":
             owner = self._in.expressions.eval(frame, target[1])
             keys = self._in.expressions.index(frame, target[2])
+            if len(target[2]) == 1 and target[2][0][0] == "sl":
+                owner = self._in.models.store_slice(owner, values)
             self._in.models.store_item(frame, owner, keys, values)
             self._in.implicit.given_away(frame, owner, values)
         elif kind in ("t", "L"):

@@ -218,7 +218,9 @@ class ContainerMethods(Containers):
                 world.put(receiver, None, self.iterate(first))
             return just(receiver)
         if name in ("sort", "reverse", "clear", "remove", "discard"):
-            if name not in ("sort", "reverse"):
+            if name in ("sort", "reverse"):
+                world.put(receiver, None, world.all_elements(receiver))  # any of them may be in any place
+            else:
                 receiver.length = None
             self._in.implicit.escape(frame, arguments.every())
             return JUST_NONE

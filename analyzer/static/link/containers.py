@@ -169,6 +169,14 @@ class Containers:
                     setter = self._in.class_level.find(concrete.cls, concrete, "__setitem__")
                     self._in.implicit.call_simple(setter, [keys, values])
 
+    def store_slice(self, owners: Values, values: Values) -> Values:
+        """`owner[a:b] = values`: a list takes the items, in any place and number; returns the owners that are no lists."""
+        lists = frozenset(owner for owner in owners if isinstance(owner, Container) and owner.kind == "list")
+        for owner in lists:
+            owner.length = None
+            self._world.put(owner, None, self.iterate(values))
+        return owners - lists
+
     def load_item(self, frame: Frame, owners: Values, keys: Values) -> Values:
         """`owner[key]`."""
         found: set[Value] = set()

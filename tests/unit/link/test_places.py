@@ -137,6 +137,11 @@ def test_sequences_put_together(tmp_path: Path, body: str, expected: list[str]) 
         # What works on a tensor leaves the tuple that may be in its place as it is.
         ("x = (a, c) if test else unknown()\ny = x\nx += [b]\nx.add(b)\nx[0] = b\ntake(*y)", ["a", "c", "u"]),
         ("x = (a,) if test else unknown()\nx.append(b)\ndel x[0]\none(*x)", ["a", "", ""]),
+        # A list that is put into another order, or part of which is replaced, keeps no places.
+        ("x = [a, b]\nx.reverse()\none(x[0])\ntwo(*x[1:])", ["ab", "ab", ""]),
+        ("x = [a, b]\nx.sort()\nrest(*x)", ["ab", "ab", "ab"]),
+        ("x = [a]\nx[:] = [b, c]\none(x[0])\nfor item in x:\n    two(item)", ["abc", "abc", ""]),
+        ("x = [a]\nx[1:] = (b, c)\ntake(*x)", ["abc", "abc", "abcu"]),
         ("x = (a,) if test else [b]\nx += [c]\ny = x\nfor item in y:\n    one(item)", ["bc", "", ""]),
     ],
 )  # fmt: skip

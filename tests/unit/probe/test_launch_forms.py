@@ -111,24 +111,20 @@ def test_what_the_function_refuses_is_the_programs_affair(bench: Run) -> None:
     assert b.records("capture") == []
 
 
-def test_changes_by_name_are_seen(bench: Run) -> None:
+@pytest.mark.parametrize(
+    ("function", "given"),
+    [
+        ("cudaGraphExecMemsetNodeSetParams", {"p": None, "node": 1000}),
+        ("cudaGraphNodeSetEnabled", {"hNode": 1000, "isEnabled": 0}),  # a node that was switched off
+    ],
+)
+def test_changes_of_an_executable_by_name_are_seen(bench: Run, function: str, given: dict[str, Any]) -> None:
     b = bench()
     x = b.memory.malloc(512)
     graph = kept(b, lambda: [kernel(x)])
     c: Any = Bindings(b)
     _, made = c.cudaGraphInstantiate(graph.raw_cuda_graph(), 0)
-    c.cudaGraphExecMemsetNodeSetParams(p=None, node=1000, hGraphExec=made)
-    c.cudaGraphLaunch(made, 5)
-    assert verdict(b)[0] == "INCOMPLETE"
-
-
-def test_a_node_that_was_switched_off_changed_its_executable(bench: Run) -> None:
-    b = bench()
-    x = b.memory.malloc(512)
-    graph = kept(b, lambda: [kernel(x)])
-    c: Any = Bindings(b)
-    _, made = c.cudaGraphInstantiate(graph.raw_cuda_graph(), 0)
-    c.cudaGraphNodeSetEnabled(hNode=1000, hGraphExec=made, isEnabled=0)
+    getattr(c, function)(**given, hGraphExec=made)
     c.cudaGraphLaunch(made, 5)
     assert verdict(b)[0] == "INCOMPLETE"
 
